@@ -1,0 +1,2076 @@
+#!/usr/bin/env python3
+"""hotenv keeps an environment of secrets in one process's memory for a short while and hands it to what you run.
+
+    python3 hotenv.py serve < secrets.env        # holds the environment; gone after 5 idle minutes
+    python3 hotenv.py run -- ./deploy.sh         # runs with it, from this directory or any below it
+
+One file, standard library only, Python 3.8 and later, Linux and macOS.
+"""
+#
+# What it protects from: secrets in files, in argv, in logs, and in memory for longer than they are needed. What it does
+# not: root, swap, a child that prints what it got, and any process of the same user that asks the server itself. There
+# is no authentication beyond the file system: who can connect to the socket is trusted (and who answers is checked).
+#
+# Invariants, each with a test that fails without it:
+#   1. No value is ever, by our doing, on an argv, in a log, an error, a traceback, a file or the server's /proc entry.
+#   2. Nothing is created before the whole input has parsed; a refused start leaves nothing.
+#   3. Expire first, then serve, on a clock that counts suspend. After the deadline not one value leaves the process.
+#   4. The snapshot is immutable: its response is encoded once, a request costs a send.
+#   5. No client can hold up another, the timers or the signals.
+#   6. Only a successful request, fully handed to the kernel, resets the idle timer; log line and time stamp come before
+#      the connection is closed, so they are there when `run` returns.
+#   7. We remove only what is ours: the socket that we bound, the marker that names it, and with --force an old socket
+#      that lies where ours lie.
+#   8. `run` is exec: same process, terminal, signals and status, and nothing of ours on stdout or stderr.
+#   9. A marker may lie, and so may a socket: both count only if they are ours or root's.
+#  10. What is not ours is escaped before a terminal or a log sees it.
+#  11. A command imports only what it needs; importing hotenv changes nothing; no check lives in an assert.
+#
+# The rooms, in the order in which data flows; each calls only rooms above it:
+#   limits and errors | dotenv | environment | session files | protocol | server | client | launch | command line
+
+from __future__ import annotations
+
+import sys
+
+# A script's directory (or, under -m, the current one) stands first on the path: a json.py or signal.py that lies beside
+# a vendored copy must not be taken for the standard library's. Nothing outside the standard library is imported here.
+if __name__ == "__main__" and not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
+    del sys.path[0]
+
+import errno
+import os
+import stat
+import time
+
+# The C halves of socket, signal and json: the public modules bring in selectors, enum and re, 7 of the 9 ms that a
+# bare interpreter takes to start, at every `run`. Only names that both halves have are used.
+try:
+    import _signal
+    import _socket
+    from _json import encode_basestring_ascii as _json_quote, make_scanner as _json_scanner
+except ImportError:  # an interpreter that is built otherwise
+    import signal as _signal  # type: ignore[no-redef]
+    import socket as _socket  # type: ignore[no-redef]
+    from json.encoder import encode_basestring_ascii as _json_quote
+    _json_scanner = None
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
+
+__version__ = "1.0.0"
+
+# ==== limits and errors ===============================================================================================
+# Every limit with its reason, the exit codes, and the one exception that ends a command.
+
+MAX_INPUT = 64 << 20  # bytes of dotenv text: far above any real file, far below what hurts
+MAX_EXPANSION = 64 << 20  # characters that references may expand to: doubling sixty times is one short file
+MAX_NESTING = 64  # references within defaults: deeper is a mistake, and recursion must end
+MAX_REQUEST = 16 << 20  # bytes: a long command line is legal, and the kernel takes no longer one
+MAX_UNFINISHED = 64 << 20  # bytes of all incomplete requests together
+MAX_RESPONSE = 256 << 20  # bytes of an answer that a client reads
+MAX_MARKER = 8 << 10  # bytes: one path
+MAX_LOG_BACKLOG = 1 << 20  # bytes of log lines that wait for a stderr that nobody reads
+MAX_DURATION = 366 * 86400.0  # seconds: a session is short-lived
+PIPE_BUF = 512 if sys.platform == "darwin" else 4096  # bytes that a writable pipe takes without blocking
+DESCRIPTORS = 4096  # soft limit that the server asks for: a connection is one descriptor
+BATCH = 128  # connections accepted in one go, before the timers are looked at again
+IDLE_TIMEOUT = 300.0  # seconds: the specification's default
+REQUEST_TIME = 5.0  # seconds for a request to be complete: they are sent at once
+ANSWER_TIME = 30.0  # seconds without progress before a client that does not read is dropped
+EXCHANGE_TIME = 10.0  # seconds that a client gives the whole exchange
+LOCK_TIME = 1.0  # seconds to wait for the lock on the project directory: it is a courtesy, nobody may hold us up
+TICK = 10.0  # seconds: the selector's own clock stands still during suspend, ours does not
+BACKLOG = 4096  # pending connections; the system lowers it to its own limit
+
+EXIT_USAGE, EXIT_NO_SESSION, EXIT_UNREACHABLE = 2, 3, 4
+EXIT_INPUT, EXIT_SYSTEM, EXIT_ARTIFACT, EXIT_REFUSED = 7, 8, 9, 10
+
+OVERFLOW_UID = 65534  # what a user namespace shows for every stranger
+_SUN_PATH = 104 if sys.platform == "darwin" else 108  # bytes of a socket's address, its final NUL included
+
+
+class HotenvError(Exception):
+    """What ends a command: `code` is the exit status, `str()` the message without "hotenv: "."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class _Killed(BaseException):
+    """A signal that this process is to die of once everything is cleaned up."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _killed(number: int, frame: object) -> NoReturn:
+    raise _Killed(number)
+
+
+def _die_of(number: int) -> NoReturn:
+    _signal.signal(number, _signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    os._exit(128 + number)
+
+
+def _shown(text: str) -> str:
+    """`text` as a terminal or a log may see it: whatever is not printable as its Python escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _system_error(error: OSError, doing: str) -> HotenvError:
+    return HotenvError(EXIT_SYSTEM, f"{doing}: {error.strerror or type(error).__name__}")
+
+
+# ==== dotenv ==========================================================================================================
+# Text into entries, or one error with its line and column. Knows nothing of files, sockets or the environment.
+#
+# An entry is (name, value): a str is a literal, a _Template holds references. Errors show a position and, once `key =`
+# has been read, the key; never any other piece of the text, which may be the tail of a secret.
+
+_NAME = r"[A-Za-z0-9_.-]+"
+_BLANKS = r"[^\S\n]*"
+_LINE_END = r"(?:\n|\Z)"
+
+# One match for an ordinary statement: 10 times as fast as a statement a step. Group 2 is a bare value, 3 a "..." and 4
+# a '...' one; without a group it is a comment. What it does not know it leaves to _parse_statement, by matching nothing: references, questions, a bare
+# value with a # in it, quoted names, every mistake. No two neighbouring repeats share a character, so it stays linear; 99 escapes, as each costs a frame.
+_ORDINARY = (
+    rf"\s*(?:#[^\n]*{_LINE_END}|(?:export[^\S\n]+)?(?!export[^\S\n])({_NAME}){_BLANKS}={_BLANKS}(?:"
+    r"""([^\s#$'"?][^\n#$]*|)(?:(?<=\s)#[^\n]*)?"""
+    rf"""|"([^"\\$]*(?:\\[^$][^"\\$]*){{0,99}})"{_BLANKS}(?:#[^\n]*)?"""
+    rf"""|'([^'\\]*(?:\\[\s\S][^'\\]*){{0,99}})'{_BLANKS}(?:#[^\n]*)?"""
+    rf"){_LINE_END})|"
+)
+
+_ESCAPES = (("\\n", "\n"), ('\\"', '"'), ("\\t", "\t"), ("\\r", "\r"), ("\\'", "'"),
+            ("\\a", "\a"), ("\\b", "\b"), ("\\f", "\f"), ("\\v", "\v"))
+
+
+def parse_dotenv(text: Union[str, bytes], host: Mapping[str, str] = {}) -> Dict[str, str]:
+    """What `serve` would hold for this dotenv text; raises HotenvError with code 7.
+
+    `host` is where `${NAME}` looks when the text has not set NAME so far.
+    """
+    return resolve_env(_parse_entries(text), host)
+
+
+def _parse_entries(source: Union[str, bytes]) -> Iterable[Tuple[str, Union[str, _Template]]]:
+    import re
+
+    text = _normalised(source)
+    ordinary = re.compile(_ORDINARY).finditer
+    # Two lists and no tuples: a million tuples would keep the garbage collector busy for a third of the time.
+    names: List[str] = []
+    values: List[Union[str, _Template]] = []
+    known: set = set()  # names[:counted], for `export NAME`
+    counted = pos = 0
+    while pos < len(text):
+        for match in ordinary(text, pos):
+            kind = match.lastindex
+            if kind == 2:
+                values.append(match[2].rstrip())
+            elif kind:
+                values.append(_unescape(_pairs_marked(match[kind]), '"' if kind == 3 else "'"))
+            elif match.end() > match.start():
+                continue  # a comment
+            else:
+                break
+            names.append(match[1])
+        pos, name, value = _parse_statement(text, match.start())
+        if value is not None:
+            names.append(name)
+            values.append(value)
+        elif name:
+            known.update(names[counted:])
+            counted = len(names)
+            if name not in known:
+                raise _dotenv_error(text, pos, "no `=` after a name that is exported before it has a value")
+    return zip(names, values)
+
+
+def _normalised(source: Union[str, bytes]) -> str:
+    """The text without a BOM, every line ending in LF; without NULs, so that one is free to stand for a pair."""
+    try:
+        text = source.decode("utf-8") if isinstance(source, bytes) else source
+        if not isinstance(source, bytes) and not text.isascii():
+            text.encode("utf-8")
+    except UnicodeError as error:
+        before = source[:error.start]  # type: ignore[attr-defined]
+        before = before.decode("utf-8") if isinstance(before, bytes) else before
+        before = _newlines(before)
+        raise _dotenv_error(before, len(before), "invalid UTF-8: save the file as UTF-8") from None
+    text = _newlines(text)
+    nul = text.find("\0")
+    if nul >= 0:
+        raise _dotenv_error(text, nul, "NUL: no environment can hold it; is this a text file?")
+    return text
+
+
+def _newlines(text: str) -> str:
+    text = text[1:] if text.startswith("\ufeff") else text
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _dotenv_error(text: str, pos: int, reason: str) -> HotenvError:
+    line = text.count("\n", 0, pos) + 1
+    return HotenvError(EXIT_INPUT, f"<stdin>:{line}:{pos - text.rfind(chr(10), 0, pos)}: {reason}")
+
+
+def _skip(pattern: str, text: str, pos: int) -> int:
+    import re
+
+    found = re.compile(pattern).match(text, pos)
+    return found.end() if found else pos
+
+
+def _parse_statement(text: str, pos: int) -> Tuple[int, str, Union[str, _Template, None]]:
+    """(where the next one starts, name, value); no name for a comment or the end, no value for `export NAME`."""
+    pos = _skip(r"\s+", text, pos)
+    start = _skip(r"export[^\S\n]+", text, pos)
+    exported, pos = start > pos, start
+    if pos == len(text) and not exported:
+        return pos, "", None
+    if text.startswith("#", pos):
+        return _skip(r"[^\n]*\n?", text, pos), "", None
+    pos, name = _parse_name(text, pos)
+    pos = _skip(_BLANKS, text, pos)
+    if text.startswith("=", pos):
+        pos, value = _parse_value(text, pos + 1, name)
+        return pos, name, value
+    if exported and (pos == len(text) or text[pos] in "#\n"):
+        return pos, name, None
+    raise _dotenv_error(text, pos, "no `=` after a name: is this the rest of a value that needs quotes?")
+
+
+def _parse_name(text: str, pos: int) -> Tuple[int, str]:
+    if text.startswith("'", pos):
+        end = _skip(_NAME, text, pos + 1)
+        if end > pos + 1 and text.startswith("'", end):
+            return end + 1, text[pos + 1:end]
+        if text.find("'", pos + 1) < 0:
+            raise _dotenv_error(text, pos, "unterminated quote around a name")
+        raise _bad_name(text, end)
+    end = _skip(_NAME, text, pos)
+    if end == pos or not (end == len(text) or text[end] in "=#" or text[end].isspace()):
+        raise _bad_name(text, end)
+    return end, text[pos:end]
+
+
+def _bad_name(text: str, pos: int) -> HotenvError:
+    character = text[pos:pos + 1]
+    known = character.isascii() and not character.isalnum() and character.isprintable()
+    what = f"`{character}`" if character and known else "the end of the line" if character in ("", "\n") else "this character"
+    return _dotenv_error(text, pos, f"bad name: {what} is not allowed in one; names are letters, digits, `_`, `.` and `-`")
+
+
+def _parse_value(text: str, pos: int, key: str) -> Tuple[int, Union[str, _Template]]:
+    start = _skip(_BLANKS, text, pos)
+    if text[start:start + 1] in ("'", '"'):
+        return _parse_quoted(text, start, key)
+    end = text.find("\n", start)
+    end = len(text) if end < 0 else end
+    if text.startswith("#", start) and start > pos:
+        return end, ""
+    raw = text[start:end]
+    if "#" in raw:
+        import re
+
+        comment = re.search(r"\s#", raw)
+        raw = raw[:comment.start()] if comment else raw
+    raw = raw.rstrip()
+
+    def fail(at: int, reason: str) -> HotenvError:
+        return _dotenv_error(text, start + at, f"{reason} in the value of {key}")
+
+    return end, _parse_template(raw, "", fail)
+
+
+def _parse_quoted(text: str, start: int, key: str) -> Tuple[int, Union[str, _Template]]:
+    quote = text[start]
+    begin = start + 1
+    close = text.find(quote, begin)
+    while close > 0 and (close - begin - len(text[begin:close].rstrip("\\"))) % 2:
+        begin, close = close + 1, text.find(quote, close + 1)
+    if close < 0:
+        raise _dotenv_error(text, start, f"unterminated quote: the value of {key} starts here and never ends")
+    body = _pairs_marked(text[start + 1:close])
+    end = _skip(_BLANKS + r"(?:#[^\n]*)?", text, close + 1)
+    if end < len(text) and text[end] != "\n":
+        opened = str(_dotenv_error(text, start, ""))[len("<stdin>:"):-2]
+        raise _dotenv_error(text, end, f"text after the closing quote of {key}, which opened at {opened}: "
+                                       "escape a quote inside as \\" + quote)
+
+    def fail(at: int, reason: str) -> HotenvError:
+        return _dotenv_error(text, start + 1 + at + body.count("\0", 0, at), f"{reason} in the value of {key}")
+
+    return end, _unescape(body, quote) if quote == "'" else _parse_template(body, quote, fail)
+
+
+def _pairs_marked(body: str) -> str:
+    """A quoted body with each pair of backslashes as one NUL, so that any backslash left escapes what follows it."""
+    return body.replace("\\\\", "\0") if "\\" in body else body
+
+
+def _unescape(body: str, quote: str) -> str:
+    if "\\" in body:
+        for escape, character in _ESCAPES if quote == '"' else (("\\'", "'"),) if quote else ():
+            body = body.replace(escape, character)
+    return body.replace("\0", "\\") if "\0" in body else body
+
+
+class _Template:
+    """A value with references: a list of literals and of (name, operator, parts of its word, where its `$` stands)."""
+
+    __slots__ = ("parts", "fail", "question")
+
+    def __init__(self, parts: list, fail: Callable[[int, str], HotenvError], question: Optional[str]) -> None:
+        self.parts, self.fail, self.question = parts, fail, question
+
+
+def _parse_template(body: str, quote: str, fail: Callable[[int, str], HotenvError]) -> Union[str, _Template]:
+    question = body[1:] if not quote and body.startswith("?") else None
+    if body.count("${") == body.count("\\${"):
+        literal = _unescape(body.replace("\\${", "${"), quote)
+        return literal if question is None else _Template([literal], fail, question)
+    import re
+
+    head = re.compile(r"([A-Za-z0-9_.]+)(:?[-+?]|(?=\}))")
+    parts: list = []
+    opened: list = []  # (name, operator, the parts around it, position) of each reference that is not closed yet
+    at = 0
+    for token in re.compile(r"\\?\$\{|\}").finditer(body):
+        if token[0] == "}" and not opened:
+            continue
+        if token.start() > at:
+            parts.append(_unescape(body[at:token.start()], quote))
+        at = token.end()
+        if token[0] == "\\${":
+            parts.append("${")
+        elif token[0] == "}":
+            name, operator, around, position = opened.pop()
+            around.append((name, operator, parts, position))
+            parts = around
+        else:
+            found = head.match(body, at)
+            if not found or len(opened) == MAX_NESTING:
+                raise fail(token.start(), "bad reference: write ${NAME}, ${NAME:-default}, or \\${ for a literal ${,")
+            opened.append((found[1], found[2], parts, token.start()))
+            parts, at = [], found.end()
+    if opened:
+        raise fail(opened[0][3], "bad reference: its } is missing; write \\${ for a literal ${,")
+    parts.append(_unescape(body[at:], quote))
+    return _Template(parts, fail, question)
+
+
+# ==== environment =====================================================================================================
+# Entries into values, and the environment of a child. Knows nothing of where the entries came from.
+
+ESSENTIALS = (
+    "PATH HOME SHELL USER LOGNAME TMPDIR TEMP TMP LANG LC_ALL LC_CTYPE TERM COLORTERM FORCE_COLOR NO_COLOR CI NODE_OPTIONS"
+    if os.name != "nt" else
+    "SYSTEMROOT APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) COMSPEC PATHEXT"
+).split()
+
+
+def resolve_env(entries: Union[Mapping[str, str], Iterable[Tuple[str, Any]]], host: Mapping[str, str],
+                prompt: Optional[Callable[[str], str]] = None) -> Dict[str, str]:
+    """The one place where an entry becomes a value.
+
+    A literal stays as it is; `${NAME}` is what an earlier entry set, or `host` has; with `prompt`, a bare `?text` is
+    what `prompt("text")` returns. The strings of a mapping mean what bare values in dotenv text mean.
+    """
+    if hasattr(entries, "items"):
+        entries = [(name, _bare_value(name, text)) for name, text in entries.items()]
+    env: Dict[str, str] = {}
+    room = MAX_EXPANSION
+
+    def expand(template: _Template, parts: list) -> str:
+        nonlocal room
+        pieces = []
+        for part in parts:
+            if isinstance(part, tuple):
+                name, operator, word, at = part
+                value = env.get(name)
+                value = host.get(name) if value is None else value
+                there = bool(value) if operator[:1] == ":" else value is not None
+                if operator[-1:] == "?" and not there:
+                    raise template.fail(at, f"what is referred to is required, and {'not set' if value is None else 'empty'},")
+                if operator[-1:] == "+":
+                    value = expand(template, word) if there else ""
+                elif operator[-1:] == "-" and not there:
+                    value = expand(template, word)
+                room -= len(value or "")
+                if room < 0:
+                    raise template.fail(at, f"references expand to too large a text, over {MAX_EXPANSION >> 20} MiB,")
+                part = value or ""
+            pieces.append(part)
+        return "".join(pieces)
+
+    for name, value in entries:
+        if not isinstance(value, str):
+            asked = prompt is not None and value.question is not None
+            value = prompt(value.question) if asked else expand(value, value.parts)  # type: ignore[misc]
+        env[name] = value
+    return env
+
+
+def _bare_value(name: str, text: str) -> Union[str, _Template]:
+    return _parse_template(text, "", lambda at, reason: HotenvError(EXIT_INPUT, f"{name}: {reason} at character {at + 1}"))
+
+
+def build_isolated_env(source: Mapping[str, str], pass_through: Iterable[str] = (), define: Mapping[str, str] = {},
+                       bin_paths: Sequence[str] = ()) -> Dict[str, str]:
+    """A child's environment from an allowlist: essentials and `pass_through` from `source` where it has them, then
+    `define`, then `bin_paths` before PATH. Nothing is checked or cleaned: what is in `source` is what the child sees."""
+    env = {name: source[name] for name in (*ESSENTIALS, *pass_through) if name in source}
+    env.update(define)
+    if bin_paths:
+        env["PATH"] = os.pathsep.join([*bin_paths, *([env["PATH"]] if env.get("PATH") else [])])
+    return env
+
+
+class _Terminal:
+    """Asks on /dev/tty without echo; whatever ends or stops us in the meantime, the terminal is left as it was."""
+
+    def __init__(self) -> None:
+        import termios
+
+        self.termios = termios
+        try:
+            self.tty = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+            self.settings = termios.tcgetattr(self.tty)
+            foreground = os.tcgetpgrp(self.tty) == os.getpgrp()
+        except (OSError, termios.error):
+            raise HotenvError(EXIT_SYSTEM, "--prompt needs a terminal to ask on, and there is none") from None
+        if not foreground:
+            raise HotenvError(EXIT_SYSTEM, "--prompt cannot ask from the background: start it in the foreground; "
+                                           "--background goes there once everything is asked")
+
+    def ask(self, question: str) -> str:
+        """The line that is typed; a signal that would end us does so, by way of _Killed."""
+        ending = [_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT]
+        before = {number: _signal.getsignal(number) for number in (*ending, _signal.SIGTSTP)}
+        self.shown = (_shown(question.strip()) or "value").encode("utf-8", "backslashreplace") + b": "
+        try:
+            for number in ending:
+                if before[number] != _signal.SIG_IGN:
+                    _signal.signal(number, _killed)
+            _signal.signal(_signal.SIGTSTP, self._stop)
+            self._start()
+            return self._line()
+        except (OSError, self.termios.error) as error:
+            raise HotenvError(EXIT_SYSTEM, f"cannot ask on the terminal: {os.strerror(error.args[0])}") from None
+        finally:
+            self._restore()
+            for number, handler in before.items():
+                _signal.signal(number, handler)
+
+    def _start(self) -> None:
+        quiet = list(self.settings)
+        quiet[3] &= ~(self.termios.ECHO | self.termios.ECHONL)
+        self.termios.tcsetattr(self.tty, self.termios.TCSAFLUSH, quiet)
+        os.write(self.tty, self.shown)
+
+    def _line(self) -> str:
+        typed = b""
+        while not typed.endswith(b"\n"):
+            piece = os.read(self.tty, 4096)
+            if not piece:
+                break
+            typed += piece
+        os.write(self.tty, b"\n")
+        if b"\0" in typed:
+            raise HotenvError(EXIT_INPUT, "what was typed holds a NUL: no environment can hold it")
+        return typed.rstrip(b"\r\n").decode("utf-8", "surrogateescape")
+
+    def _stop(self, number: int, frame: object) -> None:
+        self._restore()
+        _signal.signal(number, _signal.SIG_DFL)
+        os.kill(os.getpid(), number)  # stopped here, until SIGCONT
+        _signal.signal(number, self._stop)
+        self._start()
+
+    def _restore(self) -> None:
+        try:
+            self.termios.tcsetattr(self.tty, self.termios.TCSAFLUSH, self.settings)
+        except self.termios.error:
+            pass  # the terminal has gone
+
+
+def _host_environment() -> Dict[str, str]:
+    """What we were started with, as text that goes back to the same bytes whatever the locale."""
+    env = {name.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape")
+           for name, value in os.environb.items()}
+    if env.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8") and not env.get("LC_ALL"):
+        _take_back_locale(env)
+    return env
+
+
+def _take_back_locale(env: Dict[str, str]) -> None:
+    """Under the C locale Python sets LC_CTYPE in its own environment (PEP 538); the child shall have what was there."""
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            before = [line[9:] for line in file.read().split(b"\0") if line.startswith(b"LC_CTYPE=")]
+    except OSError:  # no /proc: it was Python if it also took the C locale for a reason to turn UTF-8 mode on
+        before = [] if sys.flags.utf8_mode and "PYTHONUTF8" not in env else [env["LC_CTYPE"].encode()]
+    del env["LC_CTYPE"]
+    if before:
+        env["LC_CTYPE"] = before[0].decode("utf-8", "surrogateescape")
+
+
+def _carriable(env: Mapping[str, str]) -> Optional[str]:
+    """The first name that no environment can carry, or whose value none can."""
+    for name, value in env.items():
+        try:
+            raw = name.encode("utf-8", "surrogateescape") + value.encode("utf-8", "surrogateescape")
+        except UnicodeError:
+            return name
+        if not name or "=" in name or b"\0" in raw:
+            return name
+    return None
+
+
+# ==== session files ===================================================================================================
+# The runtime directory, a session's socket path, and the marker `.hotenv`: made, found, read, removed.
+
+MARKER = ".hotenv"
+
+
+def _ours(uid: int) -> bool:
+    return uid == os.geteuid() and uid != OVERFLOW_UID
+
+
+def _trusted(uid: int) -> bool:
+    return _ours(uid) or uid == 0
+
+
+def _runtime_base() -> str:
+    base = os.environ.get("XDG_RUNTIME_DIR", "")
+    return os.path.join(base, "hotenv") if base.startswith("/") else f"/tmp/hotenv-{os.getuid()}"
+
+
+def _runtime_dir() -> str:
+    """The runtime directory, made if missing, and private: a directory of ours with mode 0700."""
+    base = _runtime_base()
+    os.close(_open_runtime_dir(base, []))
+    return base
+
+
+def _open_runtime_dir(base: str, made: List[str]) -> int:
+    try:
+        _make_private(base, made)
+        descriptor = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise HotenvError(EXIT_SYSTEM, f"{_shown(base)} is not a directory of its own: move it away, "
+                                           "or set XDG_RUNTIME_DIR to a directory of yours") from None
+        raise _system_error(error, f"cannot use the runtime directory {_shown(base)}") from None
+    found = os.fstat(descriptor)
+    try:
+        if not _ours(found.st_uid):
+            raise HotenvError(EXIT_SYSTEM, f"{_shown(base)} belongs to somebody else (uid {found.st_uid}): "
+                                           "set XDG_RUNTIME_DIR to a directory of yours")
+        if stat.S_IMODE(found.st_mode) != 0o700:
+            os.fchmod(descriptor, 0o700)
+    except OSError as error:
+        os.close(descriptor)
+        raise _system_error(error, f"cannot make {_shown(base)} private") from None
+    except HotenvError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _make_private(path: str, made: List[str]) -> None:
+    """The directory and its missing parents; what was made is added to `made`."""
+    parent = os.path.dirname(path)
+    if not os.path.exists(parent):
+        _make_private(parent, made)
+    previous = os.umask(0o077)
+    try:
+        os.mkdir(path, 0o700)
+        made.append(path)
+    except FileExistsError:
+        pass
+    finally:
+        os.umask(previous)
+
+
+def _find_marker() -> Optional[str]:
+    """The nearest marker from the current directory upward."""
+    try:
+        directory = os.getcwd()
+    except OSError as error:
+        raise _system_error(error, "the current directory cannot be told (was it removed?)") from None
+    while True:
+        marker = os.path.join(directory, MARKER)
+        try:
+            os.lstat(marker)
+            return marker
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except OSError as error:
+            raise _system_error(error, f"cannot look for {_shown(marker)}") from None
+        if directory == (directory := os.path.dirname(directory)):
+            return None
+
+
+def _read_marker(path: str, directory: Optional[int] = None) -> str:
+    """The socket path in a marker that is ours or root's, as is every link that leads to it."""
+    target = path
+    try:
+        for _ in range(40):  # as many links as the kernel follows
+            link = os.stat(target, dir_fd=directory, follow_symlinks=False)
+            if not stat.S_ISLNK(link.st_mode):
+                break
+            if not _trusted(link.st_uid):
+                raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is a link of somebody else (uid {link.st_uid}): not followed")
+            target = os.path.join(os.path.dirname(target), os.readlink(target, dir_fd=directory))
+        descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is not a regular file: move it away")
+            if not _trusted(found.st_uid):
+                raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} belongs to somebody else (uid {found.st_uid}): not believed")
+            content = os.read(descriptor, MAX_MARKER + 1)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise _system_error(error, f"cannot read {_shown(path)}") from None
+    return _parse_marker(path, content)
+
+
+def _parse_marker(path: str, content: bytes) -> str:
+    lines = [line for line in content.split(b"\n") if line.strip()]
+    if len(content) > MAX_MARKER or len(lines) != 1 or not lines[0].startswith(b"socket=/") or b"\0" in content:
+        raise HotenvError(EXIT_ARTIFACT, f"{_shown(path)} is damaged: it should hold one line, socket=<absolute path>; "
+                                         "remove it and start a session anew")
+    return os.fsdecode(lines[0][len(b"socket="):])
+
+
+def _address(path: str, directory: Optional[int] = None) -> Tuple[str, Optional[int]]:
+    """A socket address for `path`, by way of a directory's descriptor where the path is too long for one."""
+    if len(os.fsencode(path)) < _SUN_PATH:
+        return path, None
+    if not os.path.isdir("/proc/self/fd"):
+        raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is too long for a socket ({_SUN_PATH - 1} bytes here): "
+                                       "set XDG_RUNTIME_DIR to a shorter path")
+    parent = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    return f"/proc/self/fd/{parent}/{os.path.basename(path)}", parent
+
+
+class _Lock:
+    """flock on a directory for as long as a `with` lasts; best effort, as file systems differ and others may hold it."""
+
+    def __init__(self, directory: int) -> None:
+        self.directory = directory
+
+    def __enter__(self) -> None:
+        import fcntl
+
+        give_up = time.monotonic() + LOCK_TIME
+        while True:
+            try:
+                return fcntl.flock(self.directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EINTR) or time.monotonic() > give_up:
+                    return None
+            time.sleep(0.005)
+
+    def __exit__(self, *_: object) -> None:
+        import fcntl
+
+        try:
+            fcntl.flock(self.directory, fcntl.LOCK_UN)
+        except OSError:
+            pass
+
+
+class _SessionFiles:
+    """The files of one session, by descriptors of their directories: a rename of either does not confuse it."""
+
+    def __init__(self) -> None:
+        self.base = _runtime_base()
+        if "\n" in self.base:
+            raise HotenvError(EXIT_SYSTEM, "the runtime directory's path holds a line break: set XDG_RUNTIME_DIR")
+        self.made: List[str] = []
+        self.runtime = _open_runtime_dir(self.base, self.made)
+        self.project = -1
+        self.published = False
+        self.identity: Optional[Tuple[int, int]] = None
+
+    def bind(self) -> Any:
+        """A listening socket at a path that nobody has."""
+        try:
+            self.project = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+            previous = os.umask(0o177)
+            try:
+                self._bind_anywhere(listener)
+            finally:
+                os.umask(previous)
+            listener.listen(BACKLOG)
+            listener.setblocking(False)
+        except OSError as error:
+            raise _system_error(error, f"cannot make a socket in {_shown(self.base)}") from None
+        return listener
+
+    def _bind_anywhere(self, listener: Any) -> None:
+        for attempt in range(16):
+            self.id = os.urandom(4).hex()
+            self.name = self.id + ".sock"
+            self.path = os.path.join(self.base, self.name)
+            address, parent = _address(self.path)
+            try:
+                listener.bind(address)
+                found = os.stat(self.name, dir_fd=self.runtime, follow_symlinks=False)
+                self.identity = (found.st_dev, found.st_ino)
+                return
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or attempt == 15:
+                    raise
+            finally:
+                if parent is not None:
+                    os.close(parent)
+
+    def publish(self, force: bool) -> None:
+        """The marker, whole or not at all: written aside, then linked, which fails where one is; with `force`, renamed."""
+        content = b"socket=" + os.fsencode(self.path) + b"\n"
+        aside = f"{MARKER}.{self.id}"
+        try:
+            with _Lock(self.project):
+                old = self._old_socket() if force else None
+                try:
+                    _write_new(aside, content, self.project)
+                    if force:
+                        os.rename(aside, MARKER, src_dir_fd=self.project, dst_dir_fd=self.project)
+                    else:
+                        self._link(aside, content)
+                    self.published = True
+                finally:
+                    _unlink(aside, self.project)
+                if old:
+                    _unlink(old, self.runtime)
+        except FileExistsError:
+            raise HotenvError(EXIT_REFUSED, f"{MARKER} exists already") from None
+        except OSError as error:
+            raise _system_error(error, f"cannot write {MARKER} in this directory") from None
+
+    def _link(self, aside: str, content: bytes) -> None:
+        try:
+            os.link(aside, MARKER, src_dir_fd=self.project, dst_dir_fd=self.project, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV):
+                raise
+            _write_new(MARKER, content, self.project)  # a file system without links
+
+    def _old_socket(self) -> Optional[str]:
+        """The name of the socket that the marker to be replaced points to, if it is one that we would have made."""
+        try:
+            directory, name = os.path.split(_read_marker(MARKER, self.project))
+            is_socket = stat.S_ISSOCK(os.stat(name, dir_fd=self.runtime, follow_symlinks=False).st_mode)
+        except (HotenvError, OSError):
+            return None
+        shaped = len(name) == 13 and name.endswith(".sock") and set(name[:8]) <= set("0123456789abcdef")
+        return name if directory == self.base and shaped and is_socket else None
+
+    def stamp(self, end: float) -> None:
+        """The socket's mtime is the moment when the session will end: `ls -l` and `status` show it."""
+        try:
+            os.utime(self.name, (end, end), dir_fd=self.runtime, follow_symlinks=False)
+        except OSError:
+            pass  # the next look at the files finds out
+
+    def bound(self) -> bool:
+        try:
+            found = os.stat(self.name, dir_fd=self.runtime, follow_symlinks=False)
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == self.identity
+
+    def named(self) -> Optional[bool]:
+        """Whether the marker names our socket; None where there is no marker to be read."""
+        try:
+            return _read_marker(MARKER, self.project) == self.path
+        except HotenvError:
+            return None
+
+    def remove(self) -> None:
+        """The marker if it names us, and the socket if it is the one that we bound."""
+        if self.published:
+            with _Lock(self.project):
+                if self.named():
+                    _unlink(MARKER, self.project)
+        if self.identity and self.bound():
+            _unlink(self.name, self.runtime)
+
+    def undo(self) -> None:
+        """After a start that came to nothing: also the directories that were made for it, if nobody else uses them."""
+        self.remove()
+        for path in reversed(self.made):
+            try:
+                os.rmdir(path)
+            except OSError:
+                return
+
+
+def _write_new(name: str, content: bytes, directory: int) -> None:
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=directory)
+    try:
+        os.fchmod(descriptor, 0o600)
+        if os.write(descriptor, content) != len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except OSError:
+        _unlink(name, directory)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _unlink(name: str, directory: int) -> None:
+    try:
+        os.unlink(name, dir_fd=directory)
+    except OSError:
+        pass  # it is gone, which is what was asked for, or cannot be removed, which nobody here could mend
+
+
+# ==== protocol ========================================================================================================
+# One JSON line each way: bytes into a request or a snapshot, and back. Knows nothing of sockets.
+
+
+class _JsonRules:
+    """How the scanner reads: no number is ever wanted, so none is computed (a million digits are quadratic)."""
+
+    strict = True
+    object_hook = object_pairs_hook = None
+    memo: dict = {}
+    parse_int = parse_float = staticmethod(lambda text: None)
+
+    @staticmethod
+    def parse_constant(name: str) -> None:
+        raise ValueError(name)
+
+
+def _decode_json(line: bytes) -> Any:
+    """The one JSON value in a line; ValueError for anything else, however deep or long."""
+    text = line.decode("utf-8").strip(" \t\r\n")
+    if _json_scanner:
+        scan = _json_scanner(_JsonRules)
+    else:
+        from json import JSONDecoder
+
+        scan = JSONDecoder(parse_int=_JsonRules.parse_int, parse_float=_JsonRules.parse_float,
+                           parse_constant=_JsonRules.parse_constant).scan_once
+    try:
+        value, end = scan(text, 0)
+    except (StopIteration, RecursionError, MemoryError):
+        raise ValueError("not JSON, or nested too deep") from None
+    if end != len(text):
+        raise ValueError("text after the JSON value")
+    return value
+
+
+def _encode_request(command: str, args: Sequence[str]) -> bytes:
+    listed = f',"args":[{",".join(map(_json_quote, args))}]' if command == "run" else ""
+    return f'{{"command":"{command}"{listed}}}\n'.encode("ascii")
+
+
+def _decode_request(line: bytes) -> Tuple[str, List[str]]:
+    """(command, args) of a request; ValueError with what is wrong, in words of our own."""
+    try:
+        request = _decode_json(line)
+    except ValueError:
+        raise ValueError("a request is one line of JSON in UTF-8") from None
+    if not isinstance(request, dict):
+        raise ValueError("a request is a JSON object")
+    command, args = request.get("command"), request.get("args")
+    if command == "dump":
+        return "dump", []
+    if command != "run":
+        raise ValueError('"command" is "run" or "dump"')
+    if not isinstance(args, list) or not args or not all([isinstance(arg, str) for arg in args]):
+        raise ValueError('"args" is a list of strings with the command first')
+    return "run", args
+
+
+def _encode_snapshot(env: Mapping[str, str]) -> bytes:
+    pairs = ",".join([f"{_json_quote(name)}:{_json_quote(value)}" for name, value in env.items()])
+    return f'{{"env":{{{pairs}}}}}\n'.encode("ascii")
+
+
+def _encode_failure(code: str, message: str) -> bytes:
+    return f'{{"error":"{code}","message":{_json_quote(message)}}}\n'.encode("ascii")
+
+
+def _decode_snapshot(data: bytes) -> Dict[str, str]:
+    """The environment in an answer; HotenvError 9 for whatever is none. Nothing of the answer but a message is shown."""
+    try:
+        if data.find(b"\n") != len(data) - 1:
+            raise ValueError("not one line")
+        answer = _decode_json(data)
+    except ValueError:
+        raise HotenvError(EXIT_ARTIFACT, "the session's answer is not one line of JSON") from None
+    env = answer.get("env") if isinstance(answer, dict) else None
+    if isinstance(answer, dict) and isinstance(answer.get("error"), str):
+        message = answer.get("message")
+        message = f": {message}" if isinstance(message, str) else ""
+        raise HotenvError(EXIT_ARTIFACT, _shown(f"the session refused the request: {answer['error']}{message}"[:1000]))
+    if not isinstance(env, dict) or not all([isinstance(value, str) for value in env.values()]):
+        raise HotenvError(EXIT_ARTIFACT, "the session's answer holds no environment")
+    if _carriable(env) is not None:
+        raise HotenvError(EXIT_ARTIFACT, "the session's answer holds a name or a value that no environment can")
+    return env
+
+
+# ==== server ==========================================================================================================
+# The loop that hands out the snapshot, its timers, signals and request log. Knows nothing of dotenv.
+
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))  # on macOS the second counts sleep
+
+
+def _now() -> float:
+    return time.clock_gettime(_CLOCK)
+
+
+class _Log:
+    """Request lines on a descriptor that is not ours alone: never blocks, keeps a little, drops with a count."""
+
+    def __init__(self, descriptor: int, level: str) -> None:
+        import select
+
+        self.descriptor, self.level = descriptor, level
+        self.waiting = bytearray()
+        self.dropped = 0
+        self.second = -1
+        self.stamp = ""
+        self.never_blocks = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        self.poll = select.poll()
+        self.poll.register(descriptor, select.POLLOUT)
+
+    def request(self, command: str, args: List[str]) -> None:
+        if self.level == "quiet":
+            return
+        summary = " ".join(args if self.level == "verbose" else args[:1]) if command == "run" else "-"
+        second = int(time.time())
+        if second != self.second:
+            self.second, self.stamp = second, time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
+        line = f"{self.stamp} {command} {_shown(summary)}\n".encode("utf-8", "backslashreplace")
+        if len(self.waiting) + len(line) > MAX_LOG_BACKLOG and self.waiting:
+            self.dropped += 1
+            return
+        if self.dropped:
+            self.waiting += f"{self.stamp} - {self.dropped} lines were dropped here\n".encode()
+            self.dropped = 0
+        self.waiting += line
+
+    def flush(self) -> bool:
+        """Writes what can be written now; true if some has to wait."""
+        try:
+            while self.waiting:
+                if not self.never_blocks and not self.poll.poll(0):
+                    return True
+                del self.waiting[:os.write(self.descriptor, self.waiting[:PIPE_BUF])]
+        except BlockingIOError:
+            return True
+        except OSError:  # closed, broken or full: a session does not end for its log
+            self.waiting.clear()
+        return False
+
+
+class _Connection:
+    """One client: what it sent so far, or what it has not been sent yet."""
+
+    __slots__ = ("sock", "queue", "deadline", "received", "unsent", "request", "linger")
+
+    def __init__(self, sock: Any) -> None:
+        self.sock = sock
+        self.queue: Any = None
+        self.deadline = 0.0
+        self.received = b""
+        self.unsent: Any = b""
+        self.request: Optional[Tuple[str, List[str]]] = None
+        self.linger = False  # it may still be sending: closing now would reset it before it has read its answer
+
+
+class _Server:
+    """Serves one response until its time is up, it is told to end, or its files are no longer its own."""
+
+    def __init__(self, listener: Any, response: bytes, files: _SessionFiles, log: _Log, idle: float, max_age: float) -> None:
+        import selectors
+        from collections import OrderedDict
+
+        self.listener, self.response, self.files, self.log, self.idle = listener, response, files, log, idle
+        self.selector = selectors.DefaultSelector()
+        self.read_event, self.write_event = selectors.EVENT_READ, selectors.EVENT_WRITE
+        # First in, first out, since all in one queue have the same time: overdue ones are always at its head.
+        self.reading, self.answering, self.lingering = OrderedDict(), OrderedDict(), OrderedDict()
+        self.times = {id(self.reading): REQUEST_TIME, id(self.answering): ANSWER_TIME, id(self.lingering): REQUEST_TIME}
+        self.unfinished = 0  # bytes in all incomplete requests
+        self.finished: List[_Connection] = []  # answered in this wake
+        self.listening = False
+        self.log_waits = False
+        self.end = _now() + max_age
+        self.deadline = min(self.end, _now() + idle)
+        self.next_look = _now() + TICK
+
+    def run(self, signals: _Signals) -> str:
+        """Serves; returns why it ended."""
+        self.selector.register(signals.wakeup, self.read_event, "signal")
+        self._listen(True)
+        while True:
+            events = self.selector.select(self._patience())
+            reason = self._over(signals)
+            if reason:
+                return reason
+            self._drop_overdue()
+            for key, _ in events:
+                if key.data == "listener":
+                    self._accept()
+                elif key.data == "log":
+                    pass
+                elif key.data.queue is self.answering:
+                    self._send(key.data)
+                elif key.data.queue is not None:
+                    self._receive(key.data)
+            self._settle()
+
+    def _patience(self) -> float:
+        first = [next(iter(queue.values())).deadline for queue in (self.reading, self.answering, self.lingering) if queue]
+        wake = min([self.deadline, self.next_look, *first])
+        return max(0.0, min(wake - _now(), TICK if self.listening else 0.1))
+
+    def _over(self, signals: _Signals) -> str:
+        now = _now()
+        if signals.received:
+            return "ended by a signal"
+        if now >= self.deadline:
+            return "its time is up"
+        if now >= self.next_look:
+            self.next_look = now + TICK
+            self._listen(True)
+            if not self.files.bound():
+                return "its socket file is gone"
+            if self.files.named() is False:
+                return "another session has taken its place"
+        return ""
+
+    def _listen(self, wanted: bool) -> None:
+        """Arms or disarms the listener: without descriptors to accept with, it would only make the loop spin."""
+        if wanted != self.listening:
+            if wanted:
+                self.selector.register(self.listener, self.read_event, "listener")
+            else:
+                self.selector.unregister(self.listener)
+            self.listening = wanted
+
+    def _accept(self) -> None:
+        fresh = []
+        while len(fresh) < BATCH:
+            try:
+                descriptor, _ = self.listener._accept()
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    continue  # that client has gone
+                if not fresh and not self._drop_oldest():
+                    self._listen(False)
+                    break
+                if fresh:
+                    break
+                continue
+            fresh.append(_Connection(_socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, descriptor)))
+        for connection in fresh:  # the request is usually there: answered without a turn through the selector
+            self._receive(connection)
+
+    def _drop_oldest(self) -> bool:
+        for queue in (self.lingering, self.reading):
+            if queue:
+                self._drop(next(iter(queue.values())))
+                return True
+        return False
+
+    def _drop_overdue(self) -> None:
+        now = _now()
+        for queue in (self.reading, self.answering, self.lingering):
+            while queue and next(iter(queue.values())).deadline <= now:
+                self._drop(next(iter(queue.values())))
+
+    def _enter(self, connection: _Connection, queue: Any) -> None:
+        """Waits in `queue` for its descriptor; entering again gives it the queue's whole time anew."""
+        sock, event = connection.sock, self.write_event if queue is self.answering else self.read_event
+        try:
+            if connection.queue is None:
+                self.selector.register(sock, event, connection)
+            elif connection.queue is not queue:
+                self.selector.modify(sock, event, connection)
+        except OSError:  # no memory for one more
+            self._drop(connection)
+            return
+        if connection.queue is not None:
+            del connection.queue[sock.fileno()]
+        queue[sock.fileno()] = connection
+        connection.queue, connection.deadline = queue, _now() + self.times[id(queue)]
+
+    def _drop(self, connection: _Connection) -> None:
+        if connection.queue is not None:
+            self.selector.unregister(connection.sock)
+            del connection.queue[connection.sock.fileno()]
+            connection.queue = None
+        self.unfinished -= len(connection.received)
+        connection.received = b""
+        connection.sock.close()
+        self._listen(True)
+
+    def _receive(self, connection: _Connection) -> None:
+        try:
+            data = connection.sock.recv(65536 if connection.received else 4096, _socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            if connection.queue is None:
+                self._enter(connection, self.reading)
+            return
+        except OSError:
+            self._drop(connection)
+            return
+        if connection.queue is self.lingering:
+            if not data:
+                self._drop(connection)
+            return
+        newline = data.find(b"\n")
+        if newline < 0 and data and self._keep(connection, data):
+            return
+        if not data:
+            return self._refuse(connection, "the request ended before its newline")
+        connection.linger = newline != len(data) - 1
+        if newline < 0 or len(connection.received) + newline > MAX_REQUEST:
+            return self._refuse(connection, f"a request is at most {MAX_REQUEST} bytes long")
+        line = bytes(connection.received) + data[:newline] if connection.received else data[:newline]
+        try:
+            connection.request = _decode_request(line)
+        except ValueError as error:
+            return self._refuse(connection, str(error))
+        self._answer(connection, self.response)
+
+    def _keep(self, connection: _Connection, data: bytes) -> bool:
+        """Keeps the beginning of a request; false if it has grown too long for one, or all of them for us."""
+        if len(connection.received) + len(data) > MAX_REQUEST or self.unfinished + len(data) > MAX_UNFINISHED:
+            return False
+        connection.received = connection.received or bytearray()  # type: ignore[assignment]
+        connection.received += data
+        self.unfinished += len(data)
+        if connection.queue is None:
+            self._enter(connection, self.reading)
+        return True
+
+    def _refuse(self, connection: _Connection, message: str) -> None:
+        self._answer(connection, _encode_failure("BAD_REQUEST", message))
+
+    def _answer(self, connection: _Connection, response: bytes) -> None:
+        self.unfinished -= len(connection.received)
+        connection.received = b""
+        connection.unsent = response
+        self._send(connection)
+
+    def _send(self, connection: _Connection) -> None:
+        if _now() >= self.deadline:
+            return  # the loop ends before anything else is served
+        try:
+            sent = connection.sock.send(connection.unsent, _socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self._drop(connection)
+            return
+        if sent == len(connection.unsent):
+            self.finished.append(connection)
+            return
+        if sent or connection.queue is not self.answering:
+            connection.unsent = memoryview(connection.unsent)[sent:]
+            self._enter(connection, self.answering)
+
+    def _settle(self) -> None:
+        """After a wake: timer and time stamp once, log lines, and only then the connections closed."""
+        served = [connection.request for connection in self.finished if connection.request]
+        if served:
+            now = _now()
+            self.deadline = min(self.end, now + self.idle)
+            self.files.stamp(time.time() + self.deadline - now)
+            for command, args in served:
+                self.log.request(command, args)
+        if served or self.log_waits:
+            self._flush_log()
+        for connection in self.finished:
+            if connection.linger:
+                self._linger(connection)
+            else:
+                self._drop(connection)
+        self.finished.clear()
+
+    def _linger(self, connection: _Connection) -> None:
+        try:
+            connection.sock.shutdown(_socket.SHUT_WR)
+        except OSError:
+            self._drop(connection)
+            return
+        connection.linger = False
+        self._enter(connection, self.lingering)
+
+    def _flush_log(self) -> None:
+        waits = self.log.flush()
+        if waits != self.log_waits:
+            try:
+                if waits:
+                    self.selector.register(self.log.descriptor, self.write_event, "log")
+                else:
+                    self.selector.unregister(self.log.descriptor)
+            except OSError:
+                return
+            self.log_waits = waits
+
+
+class _Signals:
+    """Handlers that set a flag, and a descriptor that wakes the loop. What was ignored at start stays ignored, but
+    for SIGTERM: nohup and a shell's `&` mean it."""
+
+    def __init__(self) -> None:
+        self.received = 0
+        self.wakeup, self.wakeup_end = os.pipe()
+        for end in (self.wakeup, self.wakeup_end):
+            os.set_blocking(end, False)
+        _signal.set_wakeup_fd(self.wakeup_end, warn_on_full_buffer=False)
+        for number in (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP):
+            if number == _signal.SIGTERM or _signal.getsignal(number) != _signal.SIG_IGN:
+                _signal.signal(number, self._note)
+
+    def _note(self, number: int, frame: object) -> None:
+        self.received = self.received or number
+
+    def die_if_received(self) -> None:
+        """Before the session is ready a signal means what it always means; for the caller to clean up first."""
+        if self.received:
+            raise _Killed(self.received)
+
+
+def _harden() -> None:
+    """No core dumps; not dumpable, so neither traceable nor readable in /proc, by others of the same user."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        import ctypes
+
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+        elif sys.platform == "darwin":
+            ctypes.CDLL(None).ptrace(31, 0, 0, 0)  # PT_DENY_ATTACH
+    except (ImportError, OSError, AttributeError):
+        pass  # an interpreter without ctypes: what the system does not offer is not claimed
+
+
+def _name_process() -> None:
+    """`pkill hotenv` finds the server. To be done before _harden: afterwards the file is root's."""
+    try:
+        with open("/proc/self/comm", "wb") as file:
+            file.write(b"hotenv")
+    except OSError:
+        pass
+
+
+def _raise_descriptor_limit() -> None:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        except (OSError, ValueError):
+            pass
+
+
+# ==== client ==========================================================================================================
+# Find a session, ask it, get its snapshot. Knows nothing of the server's insides.
+
+
+def fetch(command: str = "dump", args: Sequence[str] = (), socket_path: Optional[str] = None, *,
+          peer_uid: Optional[int] = None) -> Dict[str, str]:
+    """The environment of the session that is found from here, or that listens at `socket_path`.
+
+    Raises HotenvError: 3 where there is none, 4 where nobody answers, 8 and 9 where what is found cannot be believed.
+    """
+    path = socket_path or _find_session()
+    sock = _connect(path, peer_uid)
+    try:
+        return _decode_snapshot(_exchange(sock, _encode_request(command, args), path))
+    finally:
+        sock.close()
+
+
+def _find_session() -> str:
+    path = os.environ.get("HOTENV_SOCKET")
+    if path:
+        return path
+    marker = _find_marker()
+    if marker is None:
+        raise HotenvError(EXIT_NO_SESSION, f"no session: no {MARKER} in this directory or above; {_how_to_start()}")
+    return _read_marker(marker)
+
+
+def _how_to_start() -> str:
+    return f"start one with: {_invocation()} serve < secrets.env"
+
+
+def _invocation() -> str:
+    """How the user called us, as it can be typed again."""
+    script = sys.argv[0] if sys.argv else ""
+    return f"python3 {_shown(script)}" if script.endswith(".py") and not script.endswith("__main__.py") else "hotenv"
+
+
+def _unreachable(path: str, why: str) -> HotenvError:
+    return HotenvError(EXIT_UNREACHABLE, f"the session at {_shown(path)} cannot be reached: {why}; {_how_to_start()}")
+
+
+def _connect(path: str, peer_uid: Optional[int] = None) -> Any:
+    """A connection to a server that is ours, root's or `peer_uid`'s."""
+    give_up = time.monotonic() + EXCHANGE_TIME
+    sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    parent = None
+    try:
+        address, parent = _address(path)
+        while True:
+            sock.settimeout(max(0.001, give_up - time.monotonic()))
+            try:
+                sock.connect(address)
+                break
+            except BlockingIOError:  # its backlog is full: it lives, and is busy
+                if time.monotonic() >= give_up:
+                    raise
+                time.sleep(0.005)
+        _check_peer(sock, path, peer_uid)
+    except (OSError, ValueError) as error:
+        sock.close()
+        dead = isinstance(error, (ConnectionRefusedError, FileNotFoundError))
+        why = "nobody answers there any more" if dead else getattr(error, "strerror", None) or "no answer in time"
+        raise _unreachable(path, why) from None
+    except HotenvError:
+        sock.close()
+        raise
+    finally:
+        if parent is not None:
+            os.close(parent)
+    return sock
+
+
+def _check_peer(sock: Any, path: str, peer_uid: Optional[int]) -> None:
+    uid = _peer(sock)[1]
+    if not _trusted(uid) and uid != peer_uid:
+        raise HotenvError(EXIT_ARTIFACT, f"the server at {_shown(path)} belongs to uid {uid}, who is not you: not believed "
+                                         f"(--peer-uid {uid} would allow it)")
+
+
+def _peer(sock: Any) -> Tuple[int, int]:
+    """(pid, uid) of whoever listens; a pid of 0 or less is unknown."""
+    if hasattr(_socket, "SO_PEERCRED"):
+        raw = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
+        return int.from_bytes(raw[:4], sys.byteorder, signed=True), int.from_bytes(raw[4:8], sys.byteorder)
+    raw = sock.getsockopt(0, 1, 76)  # macOS and the BSDs: SOL_LOCAL, LOCAL_PEERCRED, struct xucred: version, uid, groups
+    pid = sock.getsockopt(0, 2) if sys.platform == "darwin" else 0  # LOCAL_PEERPID
+    return pid, int.from_bytes(raw[4:8], sys.byteorder)
+
+
+def _exchange(sock: Any, request: bytes, path: str) -> bytes:
+    """What the server sends until it closes: then its log line and time stamp are written too."""
+    give_up = time.monotonic() + EXCHANGE_TIME
+    chunks: List[bytes] = []
+    size = 0
+    try:
+        try:
+            sock.sendall(request)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it may have answered, and why is in there
+        while size <= MAX_RESPONSE:
+            sock.settimeout(max(0.001, give_up - time.monotonic()))
+            chunk = sock.recv(1 << 20 if size > 65536 else 65536)
+            if not chunk:
+                break
+            chunks.append(chunk)
+            size += len(chunk)
+            if time.monotonic() >= give_up:
+                raise TimeoutError
+    except ConnectionResetError:
+        pass  # what came before may be whole
+    except OSError as error:
+        timed_out = isinstance(error, _socket.timeout) or error.errno in (None, errno.EAGAIN)
+        raise _unreachable(path, "no answer in time" if timed_out else error.strerror or "no answer") from None
+    if size > MAX_RESPONSE:
+        raise HotenvError(EXIT_ARTIFACT, f"the session's answer is over {MAX_RESPONSE >> 20} MiB long")
+    return b"".join(chunks)
+
+
+# ==== launch ==========================================================================================================
+# Become the command: same process, same terminal, same signals, same status.
+
+
+def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
+    """Replaces this process; returns only by a HotenvError that says why it could not."""
+    raw = {name.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape") for name, value in env.items()}
+    words = [os.fsencode(word) for word in argv]
+    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores these two, and what is ignored stays so in the child
+        _signal.signal(getattr(_signal, name), _signal.SIG_DFL)
+    failure = FileNotFoundError(errno.ENOENT, "not found on PATH")
+    # By hand: os.execvpe imports warnings, and the C library's runs a script without a shebang where it does not.
+    for path in _candidates(words[0], raw.get(b"PATH")):
+        try:
+            os.execve(path, words, raw)
+        except OSError as error:
+            try:
+                if error.errno == errno.ENOEXEC:
+                    os.execve(b"/bin/sh", [b"/bin/sh", path, *words[1:]], raw)
+            except OSError as second:
+                error = second
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.EACCES):
+                failure = error  # type: ignore[assignment]
+                break
+            if error.errno == errno.EACCES or b"/" in words[0]:
+                failure = error  # type: ignore[assignment]
+        except ValueError:
+            failure = OSError(errno.EINVAL, "it holds a NUL")  # type: ignore[assignment]
+            break
+    raise _exec_failure(argv[0], failure, raw)
+
+
+def _candidates(name: bytes, path: Optional[bytes]) -> List[bytes]:
+    if b"/" in name or not name:
+        return [name] if name else []
+    directories = os.fsencode(os.defpath) if path is None else path
+    return [os.path.join(directory, name) if directory else b"./" + name for directory in directories.split(b":")]
+
+
+def _exec_failure(command: str, error: OSError, env: Mapping[bytes, bytes]) -> HotenvError:
+    reason = "it is a directory" if error.errno == errno.EACCES and os.path.isdir(command) else error.strerror
+    if error.errno == errno.E2BIG and env:
+        name = max(env, key=lambda each: len(each) + len(env[each]))
+        reason += (f"; of the {len(env)} variables, {_shown(name.decode('utf-8', 'backslashreplace'))} is the largest, "
+                   f"with {len(env[name])} bytes")
+    return HotenvError(EXIT_SYSTEM, f"cannot run {_shown(command)}: {reason}")
+
+
+# ==== command line ====================================================================================================
+# One function a command, and the one place that prints an error and picks an exit code.
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """The command line; returns the exit status, except where it becomes another program or dies of a signal."""
+    try:
+        if not hasattr(_socket, "AF_UNIX") or os.name != "posix":
+            raise HotenvError(EXIT_SYSTEM, "this system's Python has no Unix sockets, which hotenv is made of: "
+                                           "it runs on Linux and macOS")
+        return _command(list(sys.argv[1:] if argv is None else argv))
+    except HotenvError as error:
+        _say(str(error))
+        return error.code
+    except KeyboardInterrupt:
+        return _die_of(_signal.SIGINT)
+    except _Killed as signalled:
+        return _die_of(signalled.number)
+    except OSError as error:
+        _say(f"{error.strerror or type(error).__name__}")
+        return EXIT_SYSTEM
+    except MemoryError:
+        _say("out of memory")
+        return EXIT_SYSTEM
+    except Exception as error:  # a traceback's last line may hold a value: say where, and no more
+        trace = error.__traceback__
+        while trace and trace.tb_next:
+            trace = trace.tb_next
+        _say(f"internal error: {type(error).__name__} at line {trace.tb_lineno if trace else '?'}; please report it")
+        return EXIT_SYSTEM
+
+
+def _say(message: str) -> None:
+    try:
+        print(f"hotenv: {message}", file=sys.stderr, flush=True)
+    except (OSError, ValueError, AttributeError):
+        pass  # a closed or full stderr changes no exit status
+
+
+def _command(argv: List[str]) -> int:
+    if argv[:2] == ["run", "--"] and len(argv) > 2:  # the two forms of every day, without argparse: 4 ms
+        return _run(None, argv[2:])
+    if argv == ["dump"]:
+        return _dump(None)
+    name = argv[0] if argv else ""
+    if name in ("-h", "--help"):
+        return _write(1, _USAGE.encode())
+    if name in ("-V", "--version"):
+        return _write(1, f"hotenv {__version__}\n".encode())
+    if name not in _COMMANDS:
+        if not name:
+            sys.stderr.write(_USAGE)
+            return EXIT_USAGE
+        import difflib
+
+        near = difflib.get_close_matches(name, _COMMANDS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_COMMANDS)}"
+        raise HotenvError(EXIT_USAGE, f"no command {_shown(name)}: {hint}")
+    return _COMMANDS[name](argv[1:])
+
+
+_USAGE = """\
+usage: hotenv serve [options] < secrets.env    hold an environment in memory, for this directory and below
+       hotenv run [options] -- COMMAND...      run a command with it
+       hotenv dump [options]                   print it
+       hotenv status | stop                    look at the session, or end it
+       hotenv shellenv                         print a shell function that runs this file
+
+A session ends after 5 idle minutes. `hotenv COMMAND --help` shows a command's options and an example.
+"""
+
+
+def _parser(command: str, summary: str, example: str) -> Any:
+    import argparse
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            raise HotenvError(EXIT_USAGE, f"{command}: {_shown(message)}; see: {_invocation()} {command} --help")
+
+    return Parser(prog=f"hotenv {command}", description=summary, epilog=f"example:\n{example}", allow_abbrev=False,
+                  formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=100))
+
+
+def _add_session_options(parser: Any) -> None:
+    parser.add_argument("--socket", metavar="PATH", help="ask this socket; else $HOTENV_SOCKET, else the nearest .hotenv")
+    parser.add_argument("--peer-uid", metavar="N", type=int, help="also believe a server of this user id")
+
+
+def _parse_duration(text: str) -> float:
+    import argparse
+    import re
+
+    units = {"d": 86400, "h": 3600, "m": 60, "s": 1, "": 1}
+    number = r"(?:\d+\.?\d*|\.\d+)"
+    if re.fullmatch(rf"{number}|(?:{number}d)?(?:{number}h)?(?:{number}m)?(?:{number}s)?", text, re.ASCII) and text:
+        seconds = sum(float(n) * units[u] for n, u in re.findall(rf"({number})([dhms]?)", text))
+        if 0 < seconds <= MAX_DURATION:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text!r} is no duration: write 300, 90s, 5m or 1h30m; above 0, at most 366d")
+
+
+def _duration(seconds: float) -> str:
+    """5m, 1h30m, 0.5s: as _parse_duration reads it."""
+    parts = []
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            parts.append(f"{int(seconds // size)}{unit}")
+            seconds %= size
+    if seconds or not parts:
+        parts.append(f"{seconds:.10g}s")
+    return "".join(parts)
+
+
+# ---- serve
+
+
+def _serve_command(argv: List[str]) -> int:
+    parser = _parser("serve", "Read dotenv lines from stdin, hold them in memory, hand them to `hotenv run`.",
+                     "  pass show deploy/env | hotenv serve --timeout 15m")
+    add = parser.add_argument
+    add("-t", "--timeout", metavar="DUR", type=_parse_duration, default=IDLE_TIMEOUT,
+        help="end after this much idle time: 300, 90s, 5m, 1h30m (default: 5m)")
+    add("--max-age", metavar="DUR", type=_parse_duration, default=MAX_DURATION,
+        help="end after this time in any case (default: no limit)")
+    add("-f", "--force", action="store_true", help="replace the session that is here")
+    volume = parser.add_mutually_exclusive_group()
+    volume.add_argument("-q", "--quiet", action="store_const", dest="level", const="quiet", help="log no requests")
+    volume.add_argument("-v", "--verbose", action="store_const", dest="level", const="verbose",
+                        help="log whole command lines, with all their arguments: some hold secrets")
+    add("--background", action="store_true", help="return as soon as requests are accepted")
+    add("--log", metavar="FILE", help="with --background: append the request log to FILE (default: no log)")
+    add("--prompt", action="store_true", help="ask for each bare value `?text` on the terminal, showing `text`")
+    options = parser.parse_args(argv)
+    if options.log is not None and not options.background:
+        raise HotenvError(EXIT_USAGE, "serve: --log goes with --background; in the foreground, redirect: 2>> FILE")
+    return _serve(options)
+
+
+def _serve(options: Any) -> int:
+    _open_standard_descriptors()
+    if os.path.lexists(MARKER) and not options.force:
+        raise _refusal()
+    _name_process()
+    _harden()
+    if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # nothing is there yet to clean up
+    entries = _parse_entries(_read_input())
+    env = resolve_env(entries, _host_environment(), _Terminal().ask if options.prompt else None)
+    response, count = _encode_snapshot(env), len(env)
+    if len(response) > MAX_RESPONSE:
+        raise HotenvError(EXIT_INPUT, f"the environment is over {MAX_RESPONSE >> 20} MiB when encoded: no client takes it")
+    del entries, env
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.close(null)
+    if options.background:
+        return _serve_in_background(options, response, count)
+    return _hold(options, response, count, lambda: None)
+
+
+def _open_standard_descriptors() -> None:
+    """Closed ones would be given to the next file that is opened: a socket must not become stderr."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _refusal() -> HotenvError:
+    try:
+        _connect(_read_marker(MARKER)).close()
+    except HotenvError as error:
+        if error.code == EXIT_UNREACHABLE:
+            state = "but nobody answers there any more;"
+        else:
+            state = f"but cannot be believed ({error});"
+    else:
+        state = f"and its session still answers: use it, or end it with `{_invocation()} stop`;"
+    return HotenvError(EXIT_REFUSED, f"{MARKER} is here already, {state} `{_invocation()} serve --force` replaces it")
+
+
+def _read_input() -> bytes:
+    terminal = os.isatty(2)
+    if os.isatty(0) and terminal:
+        _say("type NAME=VALUE lines, then Ctrl-D on a line of its own")
+    chunks, size = [], 0
+    try:
+        while size <= MAX_INPUT:
+            chunk = os.read(0, 1 << 20)
+            if not chunk:
+                break
+            chunks.append(chunk)
+            size += len(chunk)
+    except OSError as error:
+        raise _system_error(error, "cannot read stdin") from None
+    if size > MAX_INPUT:
+        raise HotenvError(EXIT_INPUT, f"stdin holds more than {MAX_INPUT >> 20} MiB: is this the file that you meant?")
+    if not size and terminal:
+        _say("stdin is empty, and so is this session: did the left side of the pipe fail?")
+    return b"".join(chunks)
+
+
+def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) -> int:
+    """Binds, publishes and serves, and leaves nothing behind."""
+    signals = _Signals()
+    files = None
+    served = False
+    try:
+        files = _SessionFiles()
+        listener = files.bind()
+        signals.die_if_received()
+        _raise_descriptor_limit()
+        server = _Server(listener, response, files, _Log(2, options.level or ""), options.timeout, options.max_age)
+        files.stamp(time.time() + server.deadline - _now())
+        files.publish(options.force)
+        served = True
+        talks = os.isatty(2) and options.level != "quiet"
+        if talks:
+            _say(f"session {files.id} ready: {count} variable{'' if count == 1 else 's'}, "
+                 f"idle timeout {_duration(options.timeout)}")
+        ready()
+        reason = server.run(signals)
+    except HotenvError as error:
+        raise _refusal() if error.code == EXIT_REFUSED else error
+    except OSError as error:
+        raise _system_error(error, "cannot serve") from None
+    finally:
+        if files:
+            files.remove() if served else files.undo()
+    if talks:
+        _say(f"session {files.id} ended: {reason}")
+    return 0
+
+
+def _serve_in_background(options: Any, response: bytes, count: int) -> int:
+    """The child holds the session; the parent returns when requests are accepted, or with what went wrong."""
+    log = _open_private_log(options.log) if options.log is not None else os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    status, report = os.pipe()
+    # Fork before listen: the credentials that a client sees are those of whoever called it.
+    child = os.fork()
+    if child:
+        os.close(report)
+        if os.read(status, 1):
+            return 0
+        ended = os.waitpid(child, 0)[1]
+        return _die_of(os.WTERMSIG(ended)) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended)
+    os.close(status)
+
+    def ready() -> None:
+        os.setsid()
+        os.write(report, b"+")  # fails, and ends us, when the caller was interrupted meanwhile
+        os.close(report)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.chdir("/")
+
+    os._exit(_in_child(lambda: _hold(options, response, count, ready)))
+
+
+def _in_child(work: Callable[[], int]) -> int:
+    try:
+        return work()
+    except HotenvError as error:
+        _say(str(error))
+        return error.code
+    except _Killed as signalled:
+        return _die_of(signalled.number)
+
+
+def _open_private_log(path: str) -> int:
+    try:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o600)
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is not a regular file: a log goes to one")
+        os.fchmod(descriptor, 0o600)
+    except OSError as error:
+        reason = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        raise HotenvError(EXIT_SYSTEM, f"cannot write the log {_shown(path)}: {reason}") from None
+    return descriptor
+
+
+# ---- run and dump
+
+
+def _run_command(argv: List[str]) -> int:
+    parser = _parser("run", "Run a command with the session's environment; all after -- is the command's own.",
+                     "  hotenv run -- ./deploy.sh --to production")
+    parser.usage = "hotenv run [options] -- COMMAND [ARG...]"
+    add = parser.add_argument
+    add("--only", metavar="NAMES", help="hand over these alone: NAME,PREFIX*,... (no boundary: a child can ask itself)")
+    add("--isolated", action="store_true", help="start from an allowlist (PATH, HOME, TERM, ...), not from all you have")
+    add("--pass", metavar="NAME", action="append", default=[], dest="pass_through",
+        help="with --isolated: hand over this variable of yours too")
+    add("--define", metavar="NAME=VALUE", action="append", default=[],
+        help="set a variable that is no secret: `ps` shows it")
+    add("--bin", metavar="DIR", action="append", default=[], help="put a directory before PATH")
+    add("--optional", action="store_true", help="without a session, run the command as it is, and say so")
+    _add_session_options(parser)
+    own, separator, command = _split(argv)
+    options = parser.parse_args(own)
+    if not command:
+        raise HotenvError(EXIT_USAGE, f"run: the command goes after `--`: {_invocation()} run -- COMMAND...")
+    if options.pass_through and not options.isolated:
+        raise HotenvError(EXIT_USAGE, "run: --pass goes with --isolated; without it the command gets all variables anyway")
+    return _run(options, command)
+
+
+def _split(argv: List[str]) -> Tuple[List[str], bool, List[str]]:
+    """What stands before the first `--` is ours; what stands behind it is the command's, to the letter."""
+    if "--" not in argv:
+        return argv, False, []
+    at = argv.index("--")
+    return argv[:at], True, argv[at + 1:]
+
+
+def _run(options: Any, command: List[str]) -> int:
+    host = _host_environment()
+    if options is None:
+        host.update(_ask("run", command, None))
+        _exec(command, host)
+    try:
+        snapshot = _ask("run", command, options)
+    except HotenvError as error:
+        if not options.optional or error.code not in (EXIT_NO_SESSION, EXIT_UNREACHABLE):
+            raise
+        _say(f"{str(error).split(';')[0]}; running without one")
+        snapshot = {}
+    else:
+        snapshot = _chosen(snapshot, options.only)
+    _exec(command, _child_environment(host, snapshot, options))
+
+
+def _ask(command: str, args: List[str], options: Any) -> Dict[str, str]:
+    if sys.getfilesystemencoding() != "utf-8":
+        args = [os.fsencode(arg).decode("utf-8", "surrogateescape") for arg in args]
+    if options is None:
+        return fetch(command, args)
+    return fetch(command, args, options.socket, peer_uid=options.peer_uid)
+
+
+def _child_environment(host: Dict[str, str], snapshot: Dict[str, str], options: Any) -> Dict[str, str]:
+    """Host or allowlist, snapshot, --define, --bin: always in this order."""
+    define = dict(snapshot)
+    for text in options.define:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise HotenvError(EXIT_USAGE, f"run: --define takes NAME=VALUE, and {_shown(name)!r} has no `=` or no name")
+        define[name] = os.fsencode(value).decode("utf-8", "surrogateescape")
+    if options.isolated:
+        return build_isolated_env(host, options.pass_through, define, options.bin)
+    env = {**host, **define}
+    if options.bin:
+        env["PATH"] = os.pathsep.join([*options.bin, *([env["PATH"]] if env.get("PATH") else [])])
+    return env
+
+
+def _chosen(snapshot: Dict[str, str], only: Optional[str]) -> Dict[str, str]:
+    """The variables that --only names, by name or PREFIX*; a name that is not there is a usage error."""
+    if only is None:
+        return snapshot
+    chosen: Dict[str, str] = {}
+    for wanted in only.split(","):
+        names = [name for name in snapshot
+                 if name == wanted or wanted.endswith("*") and name.startswith(wanted[:-1])]
+        if not names:
+            import difflib
+
+            near = difflib.get_close_matches(wanted.rstrip("*"), snapshot, 5, 0.5)
+            hint = f"; near it: {', '.join(map(_shown, near))}" if near else ""
+            raise HotenvError(EXIT_USAGE, f"--only: the session has no {_shown(wanted) or 'variable without a name'}{hint}")
+        chosen.update((name, snapshot[name]) for name in names)
+    return chosen
+
+
+def _dump_command(argv: List[str]) -> int:
+    parser = _parser("dump", "Print the session's environment.", "  hotenv dump --format names")
+    parser.add_argument("--only", metavar="NAMES", help="print these alone: NAME,PREFIX*,...")
+    parser.add_argument("--format", choices=list(_FORMATS), default="plain",
+                        help="plain (KEY=VALUE), dotenv (for a parser), sh (for eval), json, nul (KEY=VALUE, NUL), names")
+    _add_session_options(parser)
+    return _dump(parser.parse_args(argv))
+
+
+def _dump(options: Any) -> int:
+    snapshot = _ask("dump", [], options)
+    if options is not None:
+        snapshot = _chosen(snapshot, options.only)
+    text = _FORMATS[options.format if options else "plain"](snapshot)
+    return _write(1, text.encode("utf-8", "surrogateescape"))
+
+
+def _write(descriptor: int, data: bytes) -> int:
+    """All of it; a reader that has gone is no error, a full disk is one."""
+    left = memoryview(data)
+    try:
+        while left:
+            left = left[os.write(descriptor, left):]
+    except BrokenPipeError:
+        pass
+    except OSError as error:
+        raise _system_error(error, "cannot write the output") from None
+    return 0
+
+
+def _as_plain(env: Dict[str, str]) -> str:
+    return "".join([f"{name}={value}\n" for name, value in env.items()])
+
+
+def _as_dotenv(env: Dict[str, str]) -> str:
+    """Back through parse_dotenv to the same values, whatever they are."""
+    allowed = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
+    lines = []
+    for name, value in env.items():
+        if not name or not set(name) <= allowed or not _is_utf8(value):
+            raise _uncarriable(name, "dotenv")
+        if value and set(value) <= allowed:
+            lines.append(f"{name}={value}\n")
+        elif "\r" in value:  # only "..." has an escape for it
+            value = value.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "\\r").replace("${", "\\${")
+            lines.append(f'{name}="{value}"\n')
+        else:
+            value = value.replace("\\", "\\\\").replace("'", "\\'")
+            lines.append(f"{name}='{value}'\n")
+    return "".join(lines)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+        return True
+    except UnicodeEncodeError:
+        return False
+
+
+def _uncarriable(name: str, form: str) -> HotenvError:
+    return HotenvError(EXIT_USAGE, f"dump: the format {form} cannot carry {_shown(name)}: leave it out with --only, "
+                                   "or take --format nul")
+
+
+# What bash or zsh hold read-only, or turn into something else on assignment.
+_SHELL_READONLY = frozenset("BASHOPTS BASH_VERSINFO EUID PPID SHELLOPTS UID".split())
+
+
+def _as_sh(env: Dict[str, str]) -> str:
+    lines = []
+    for name, value in env.items():
+        if not (name.isascii() and name.isidentifier()) or name in _SHELL_READONLY:
+            raise _uncarriable(name, "sh")
+        quoted = value.replace("'", "'\\''")
+        lines.append(f"export {name}='{quoted}'\n")
+    return "".join(lines)
+
+
+def _as_json(env: Dict[str, str]) -> str:
+    import json
+
+    return json.dumps(env, indent=2) + "\n"
+
+
+_FORMATS: Dict[str, Callable[[Dict[str, str]], str]] = {
+    "plain": _as_plain,
+    "dotenv": _as_dotenv,
+    "sh": _as_sh,
+    "json": _as_json,
+    "nul": lambda env: "".join([f"{name}={value}\0" for name, value in env.items()]),
+    "names": lambda env: "".join([f"{name}\n" for name in env]),
+}
+
+# ---- status, stop, shellenv
+
+
+def _status_command(argv: List[str]) -> int:
+    parser = _parser("status", "Whether a session is live, and how long it has left. Asks nothing: its timer runs on.",
+                     "  hotenv status --json")
+    parser.add_argument("--json", action="store_true", help="print JSON; times are seconds since 1970, or null")
+    _add_session_options(parser)
+    options = parser.parse_args(argv)
+    marker = None if options.socket or os.environ.get("HOTENV_SOCKET") else _find_marker()
+    path = options.socket or _find_session()
+    found = {"live": False, "socket": path, "marker": marker, "pid": None, "since": None, "ends": None}
+    try:
+        sock = _connect(path, options.peer_uid)
+    except HotenvError as error:
+        if options.json and error.code == EXIT_UNREACHABLE:
+            _print_json(found)
+        raise
+    pid = _peer(sock)[0]
+    sock.close()
+    found["live"] = True
+    if _is_server(pid):  # else somebody forwards for it, and its socket's time is not the session's
+        found.update(pid=pid, ends=os.stat(path).st_mtime, since=os.stat(marker).st_mtime if marker else None)
+    return _print_json(found) if options.json else _print_status(found)
+
+
+def _print_json(value: Any) -> int:
+    import json
+
+    return _write(1, (json.dumps(value, indent=2) + "\n").encode())
+
+
+def _print_status(found: Dict[str, Any]) -> int:
+    def moment(seconds: Optional[float]) -> str:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds)) if seconds else "unknown"
+
+    left = found["ends"] and max(0, int(found["ends"] - time.time()))
+    lines = ["live", f"socket  {found['socket']}", f"marker  {found['marker'] or 'none: the socket was named'}",
+             f"server  {'unknown: the socket is forwarded' if found['pid'] is None else 'pid ' + str(found['pid'])}",
+             f"since   {moment(found['since'])}", f"ends    {moment(found['ends'])}" + (f", in {_duration(left)}" if left else "")]
+    return _write(1, "".join(_shown(line) + "\n" for line in lines).encode("utf-8", "backslashreplace"))
+
+
+def _is_server(pid: int) -> bool:
+    """Whether the process is named as ours."""
+    if pid <= 1:
+        return False
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as file:
+            return file.read() == b"hotenv\n"
+    except OSError:
+        if sys.platform == "linux":
+            return False
+    import subprocess
+
+    listed = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], stdout=subprocess.PIPE, check=False).stdout
+    return b"hotenv" in listed
+
+
+def _stop_command(argv: List[str]) -> int:
+    parser = _parser("stop", "End the session of this directory; returns when its files are gone.", "  hotenv stop")
+    _add_session_options(parser)
+    options = parser.parse_args(argv)
+    path = options.socket or _find_session()
+    try:
+        sock = _connect(path, options.peer_uid)
+    except HotenvError as error:
+        if error.code == EXIT_UNREACHABLE:
+            raise HotenvError(EXIT_UNREACHABLE, f"the session at {_shown(path)} is not there any more: nothing to stop; "
+                                                f"`{_invocation()} serve --force` replaces what it left") from None
+        raise
+    try:
+        _terminate(sock, path)
+        sock.settimeout(EXCHANGE_TIME)
+        sock.recv(1)  # the connection ends with the process, which has cleaned up by then
+    except OSError:
+        pass
+    finally:
+        sock.close()
+    give_up = time.monotonic() + EXCHANGE_TIME
+    while os.path.lexists(path):
+        if time.monotonic() > give_up:
+            raise HotenvError(EXIT_SYSTEM, f"the session at {_shown(path)} was told to end and has not: is it stopped?")
+        time.sleep(0.01)
+    return 0
+
+
+def _terminate(sock: Any, path: str) -> None:
+    """SIGTERM to the process at the other end: pinned first, then seen to be still the one, then signalled."""
+    pid = _peer(sock)[0]
+    pinned = os.pidfd_open(pid) if hasattr(os, "pidfd_open") and pid > 1 else None
+    try:
+        if not _is_server(pid) or not _still_open(sock):
+            raise HotenvError(EXIT_SYSTEM, f"who serves {_shown(path)} cannot be told from here (a forwarded socket, or "
+                                           "another pid namespace): run `stop` where the session was started")
+        if pinned is not None:
+            _signal.pidfd_send_signal(pinned, _signal.SIGTERM)
+        else:
+            os.kill(pid, _signal.SIGTERM)
+    except PermissionError:
+        raise HotenvError(EXIT_SYSTEM, f"process {pid}, which serves {_shown(path)}, is not yours to end") from None
+    finally:
+        if pinned is not None:
+            os.close(pinned)
+
+
+def _still_open(sock: Any) -> bool:
+    sock.settimeout(0)
+    try:
+        return bool(sock.recv(1, _socket.MSG_PEEK))
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def _shellenv_command(argv: List[str]) -> int:
+    _parser("shellenv", "Print a shell function `hotenv` that runs this file: short to type, and compiled only once.",
+            '  eval "$(python3 ~/trusted/hotenv.py shellenv)"     # in ~/.profile, ~/.bashrc or ~/.zshrc').parse_args(argv)
+    import shlex
+
+    directory, name = os.path.split(os.path.abspath(__file__))
+    # By import, so that a .pyc serves; appended, so that the directory's neighbours hide nothing of the standard library.
+    program = (f"import sys; sys.path.append({directory!r}); "
+               f"sys.exit(__import__({os.path.splitext(name)[0]!r}).main())")
+    words = " ".join(map(shlex.quote, [sys.executable or "python3", "-I", "-S", "-c", program]))
+    return _write(1, os.fsencode(f'hotenv() {{ {words} "$@"; }}\n'))
+
+
+_COMMANDS: Dict[str, Callable[[List[str]], int]] = {
+    "serve": _serve_command,
+    "run": _run_command,
+    "dump": _dump_command,
+    "status": _status_command,
+    "stop": _stop_command,
+    "shellenv": _shellenv_command,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
