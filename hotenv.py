@@ -27,7 +27,8 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 #  11. A command imports only what it needs; importing hotenv changes nothing; no check lives in an assert.
 #
 # The rooms, in the order in which data flows; each calls only rooms above it:
-#   limits and errors | dotenv | environment | session files | protocol | server | client | launch | command line
+#   limits and errors | dotenv | environment | session files | protocol | server | client | launch |
+#   folds: terminal, formats, daily use | command line
 
 from __future__ import annotations
 
@@ -436,74 +437,6 @@ def build_isolated_env(source: Mapping[str, str], pass_through: Iterable[str] = 
     return env
 
 
-class _Terminal:
-    """Asks on /dev/tty without echo; whatever ends or stops us in the meantime, the terminal is left as it was."""
-
-    def __init__(self) -> None:
-        import termios
-
-        self.termios = termios
-        try:
-            self.tty = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-            self.settings = termios.tcgetattr(self.tty)
-            foreground = os.tcgetpgrp(self.tty) == os.getpgrp()
-        except (OSError, termios.error):
-            raise HotenvError(EXIT_SYSTEM, "--prompt needs a terminal to ask on, and there is none") from None
-        if not foreground:
-            raise HotenvError(EXIT_SYSTEM, "--prompt cannot ask from the background: start it in the foreground; "
-                                           "--background goes there once everything is asked")
-
-    def ask(self, question: str) -> str:
-        """The line that is typed; a signal that would end us does so, by way of _Killed."""
-        ending = [_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT]
-        before = {number: _signal.getsignal(number) for number in (*ending, _signal.SIGTSTP)}
-        self.shown = (_shown(question.strip()) or "value").encode("utf-8", "backslashreplace") + b": "
-        try:
-            for number in ending:
-                if before[number] != _signal.SIG_IGN:
-                    _signal.signal(number, _killed)
-            _signal.signal(_signal.SIGTSTP, self._stop)
-            self._start()
-            return self._line()
-        except (OSError, self.termios.error) as error:
-            raise HotenvError(EXIT_SYSTEM, f"cannot ask on the terminal: {os.strerror(error.args[0])}") from None
-        finally:
-            self._restore()
-            for number, handler in before.items():
-                _signal.signal(number, handler)
-
-    def _start(self) -> None:
-        quiet = list(self.settings)
-        quiet[3] &= ~(self.termios.ECHO | self.termios.ECHONL)
-        self.termios.tcsetattr(self.tty, self.termios.TCSAFLUSH, quiet)
-        os.write(self.tty, self.shown)
-
-    def _line(self) -> str:
-        typed = b""
-        while not typed.endswith(b"\n"):
-            piece = os.read(self.tty, 4096)
-            if not piece:
-                break
-            typed += piece
-        os.write(self.tty, b"\n")
-        if b"\0" in typed:
-            raise HotenvError(EXIT_INPUT, "what was typed holds a NUL: no environment can hold it")
-        return typed.rstrip(b"\r\n").decode("utf-8", "surrogateescape")
-
-    def _stop(self, number: int, frame: object) -> None:
-        self._restore()
-        _signal.signal(number, _signal.SIG_DFL)
-        os.kill(os.getpid(), number)  # stopped here, until SIGCONT
-        _signal.signal(number, self._stop)
-        self._start()
-
-    def _restore(self) -> None:
-        try:
-            self.termios.tcsetattr(self.tty, self.termios.TCSAFLUSH, self.settings)
-        except self.termios.error:
-            pass  # the terminal has gone
-
-
 def _host_environment() -> Dict[str, str]:
     """What we were started with, as text that goes back to the same bytes whatever the locale."""
     env = {name.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape")
@@ -633,11 +566,11 @@ def _read_marker(path: str, directory: Optional[int] = None) -> str:
             if not _trusted(link.st_uid):
                 raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is a link of somebody else (uid {link.st_uid}): not followed")
             target = os.path.join(os.path.dirname(target), os.readlink(target, dir_fd=directory))
+        if not stat.S_ISREG(link.st_mode):  # before it is opened: that alone does something to a device
+            raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is not a regular file: move it away")
         descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
         try:
             found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is not a regular file: move it away")
             if not _trusted(found.st_uid):
                 raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} belongs to somebody else (uid {found.st_uid}): not believed")
             content = os.read(descriptor, MAX_MARKER + 1)
@@ -1030,6 +963,8 @@ class _Server:
             reason = self._over(signals)
             if reason:
                 return reason
+            if not events:
+                self._listen(True)
             self._drop_overdue()
             for key, _ in events:
                 if key.data == "listener":
@@ -1055,7 +990,6 @@ class _Server:
             return "its time is up"
         if now >= self.next_look:
             self.next_look = now + TICK
-            self._listen(True)
             if not self.files.bound():
                 return "its socket file is gone"
             if self.files.named() is False:
@@ -1180,8 +1114,10 @@ class _Server:
         self._send(connection)
 
     def _send(self, connection: _Connection) -> None:
-        if _now() >= self.deadline:
-            return  # the loop ends before anything else is served
+        now = _now()
+        if now >= self.deadline:
+            self._drop(connection)  # it is too late, and the loop ends before anything else is served
+            return
         try:
             sent = connection.sock.send(connection.unsent, _socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -1190,6 +1126,8 @@ class _Server:
             self._drop(connection)
             return
         if sent == len(connection.unsent):
+            if connection.request:
+                self.deadline = min(self.end, now + self.idle)
             self.finished.append(connection)
             return
         if sent or connection.queue is not self.answering:
@@ -1197,12 +1135,10 @@ class _Server:
             self._enter(connection, self.answering)
 
     def _settle(self) -> None:
-        """After a wake: timer and time stamp once, log lines, and only then the connections closed."""
+        """After a wake: the time stamp, once for all, then the log lines, and only then the connections closed."""
         served = [connection.request for connection in self.finished if connection.request]
         if served:
-            now = _now()
-            self.deadline = min(self.end, now + self.idle)
-            self.files.stamp(time.time() + self.deadline - now)
+            self.files.stamp(time.time() + self.deadline - _now())
             for command, args in served:
                 self.log.request(command, args)
         if served or self.log_waits:
@@ -1463,6 +1399,315 @@ def _exec_failure(command: str, error: OSError, env: Mapping[bytes, bytes]) -> H
     return HotenvError(EXIT_SYSTEM, f"cannot run {_shown(command)}: {reason}")
 
 
+# ==== folds ===========================================================================================================
+# The rooms from here to the command line are ordinary code, but the file holds them as text until one is entered: a
+# vendored script is compiled at each run, 8 ms for every 1,000 lines of code, and `run` needs none of these. A room is
+# then compiled into this module under its own line numbers, so tracebacks, debuggers and `inspect` see nothing special.
+
+_folds: Dict[str, Tuple[int, str]] = {}
+
+
+def _fold(room: str, source: str) -> None:
+    _folds[room] = (sys._getframe(1).f_lineno, source)
+
+
+def _unfold(room: str) -> None:
+    if room in _folds:
+        line, source = _folds.pop(room)
+        exec(compile("\n" * (line - 1) + source, __file__, "exec"), globals())
+
+
+_PUBLIC: Dict[str, str] = {}  # public names in folds, and where they are
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        _unfold(_PUBLIC[name])
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+# ==== terminal ========================================================================================================
+# Questions, and answers that nobody sees.
+
+_fold("terminal", r'''
+class _Terminal:
+    """Asks on /dev/tty without echo; whatever ends or stops us in the meantime, the terminal is left as it was."""
+
+    def __init__(self) -> None:
+        import termios
+
+        self.termios = termios
+        try:
+            self.tty = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+            self.settings = termios.tcgetattr(self.tty)
+            foreground = os.tcgetpgrp(self.tty) == os.getpgrp()
+        except (OSError, termios.error):
+            raise HotenvError(EXIT_SYSTEM, "--prompt needs a terminal to ask on, and there is none") from None
+        if not foreground:
+            raise HotenvError(EXIT_SYSTEM, "--prompt cannot ask from the background: start it in the foreground; "
+                                           "--background goes there once everything is asked")
+
+    def ask(self, question: str) -> str:
+        """The line that is typed; a signal that would end us does so, by way of _Killed."""
+        ending = [_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT]
+        before = {number: _signal.getsignal(number) for number in (*ending, _signal.SIGTSTP)}
+        self.shown = (_shown(question.strip()) or "value").encode("utf-8", "backslashreplace") + b": "
+        try:
+            for number in ending:
+                if before[number] != _signal.SIG_IGN:
+                    _signal.signal(number, _killed)
+            _signal.signal(_signal.SIGTSTP, self._stop)
+            self._start()
+            return self._line()
+        except (OSError, self.termios.error) as error:
+            raise HotenvError(EXIT_SYSTEM, f"cannot ask on the terminal: {os.strerror(error.args[0])}") from None
+        finally:
+            self._restore()
+            for number, handler in before.items():
+                _signal.signal(number, handler)
+
+    def _start(self) -> None:
+        quiet = list(self.settings)
+        quiet[3] &= ~(self.termios.ECHO | self.termios.ECHONL)
+        self.termios.tcsetattr(self.tty, self.termios.TCSAFLUSH, quiet)
+        os.write(self.tty, self.shown)
+
+    def _line(self) -> str:
+        typed = b""
+        while not typed.endswith(b"\n"):
+            piece = os.read(self.tty, 4096)
+            if not piece:
+                break
+            typed += piece
+        os.write(self.tty, b"\n")
+        if b"\0" in typed:
+            raise HotenvError(EXIT_INPUT, "what was typed holds a NUL: no environment can hold it")
+        return typed.rstrip(b"\r\n").decode("utf-8", "surrogateescape")
+
+    def _stop(self, number: int, frame: object) -> None:
+        self._restore()
+        _signal.signal(number, _signal.SIG_DFL)
+        os.kill(os.getpid(), number)  # stopped here, until SIGCONT
+        _signal.signal(number, self._stop)
+        self._start()
+
+    def _restore(self) -> None:
+        try:
+            self.termios.tcsetattr(self.tty, self.termios.TCSAFLUSH, self.settings)
+        except self.termios.error:
+            pass  # the terminal has gone
+''')
+
+
+# ==== formats =========================================================================================================
+# What `dump` prints, each form without loss; what one cannot carry is refused by its name.
+
+_fold("formats", r'''
+def _as_dotenv(env: Dict[str, str]) -> str:
+    """Back through parse_dotenv to the same values, whatever they are."""
+    allowed = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
+    lines = []
+    for name, value in env.items():
+        if not name or not set(name) <= allowed or not _is_utf8(value):
+            raise _uncarriable(name, "dotenv")
+        if value and set(value) <= allowed:
+            lines.append(f"{name}={value}\n")
+        elif "\r" in value:  # only "..." has an escape for it
+            value = value.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "\\r").replace("${", "\\${")
+            lines.append(f'{name}="{value}"\n')
+        else:
+            value = value.replace("\\", "\\\\").replace("'", "\\'")
+            lines.append(f"{name}='{value}'\n")
+    return "".join(lines)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+        return True
+    except UnicodeEncodeError:
+        return False
+
+
+def _uncarriable(name: str, form: str) -> HotenvError:
+    return HotenvError(EXIT_USAGE, f"dump: the format {form} cannot carry {_shown(name)}: leave it out with --only, "
+                                   "or take --format nul")
+
+
+# What sh, bash or zsh hold read-only, keep for themselves, or take as a number or a list: found by trying.
+_SHELL_OWN = """
+    ARGC BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_CMDS BASH_COMMAND BASH_LINENO BASH_SOURCE
+    BASH_SUBSHELL BASH_VERSINFO COLUMNS DIRSTACK EGID EPOCHREALTIME EPOCHSECONDS ERRNO EUID FUNCNAME FUNCNEST GID
+    GROUPS HISTCMD HISTSIZE KEYBOARD_HACK KEYTIMEOUT LINENO LINES LISTMAX MAILCHECK OPTIND PPID RANDOM SAVEHIST
+    SECONDS SHELLOPTS SHLVL SRANDOM TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE UID USERNAME WATCH ZSH_EVAL_CONTEXT
+    ZSH_SUBSHELL _ aliases argv builtins cdpath commands dirstack dis_aliases dis_builtins dis_functions
+    dis_functions_source dis_galiases dis_patchars dis_reswords dis_saliases fignore fpath funcfiletrace
+    funcsourcetrace funcstack functions functions_source functrace galiases history historywords jobdirs jobstates
+    jobtexts keymaps mailpath manpath module_path modules nameddirs options parameters patchars path pipestatus
+    psvar reswords saliases signals status termcap terminfo userdirs usergroups watch widgets zsh_eval_context
+    zsh_scheduled_events
+"""
+
+
+def _as_sh(env: Dict[str, str]) -> str:
+    lines = []
+    for name, value in env.items():
+        if not (name.isascii() and name.isidentifier()) or name in _SHELL_OWN.split():
+            raise _uncarriable(name, "sh")
+        quoted = value.replace("'", "'\\''")
+        lines.append(f"export {name}='{quoted}'\n")
+    return "".join(lines)
+
+
+def _as_json(env: Dict[str, str]) -> str:
+    import json
+
+    return json.dumps(env, indent=2) + "\n"
+
+
+_FORMATS: Dict[str, Callable[[Dict[str, str]], str]] = {
+    "plain": _as_plain,
+    "dotenv": _as_dotenv,
+    "sh": _as_sh,
+    "json": _as_json,
+    "nul": lambda env: "".join([f"{name}={value}\0" for name, value in env.items()]),
+    "names": lambda env: "".join([f"{name}\n" for name in env]),
+}
+''')
+
+
+# ==== daily use =======================================================================================================
+# Look at a session, end it, make its name short to type.
+
+_fold("daily use", r'''
+def _status_command(argv: List[str]) -> int:
+    parser = _parser("status", "Whether a session is live, and how long it has left. Asks nothing: its timer runs on.",
+                     "  hotenv status --json")
+    parser.add_argument("--json", action="store_true", help="print JSON; times are seconds since 1970, or null")
+    _add_session_options(parser)
+    options = parser.parse_args(argv)
+    marker = None if options.socket or os.environ.get("HOTENV_SOCKET") else _find_marker()
+    path = options.socket or _find_session()
+    found = {"live": False, "socket": path, "marker": marker, "pid": None, "since": None, "ends": None}
+    try:
+        sock = _connect(path, options.peer_uid)
+    except HotenvError as error:
+        if options.json and error.code == EXIT_UNREACHABLE:
+            _print_json(found)
+        raise
+    pid = _peer(sock)[0]
+    sock.close()
+    found["live"] = True
+    if _is_server(pid):  # else somebody forwards for it, and its socket's time is not the session's
+        found.update(pid=pid, ends=os.stat(path).st_mtime, since=os.stat(marker).st_mtime if marker else None)
+    return _print_json(found) if options.json else _print_status(found)
+
+
+def _print_json(value: Any) -> int:
+    import json
+
+    return _write(1, (json.dumps(value, indent=2) + "\n").encode())
+
+
+def _print_status(found: Dict[str, Any]) -> int:
+    def moment(seconds: Optional[float]) -> str:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds)) if seconds else "unknown"
+
+    left = found["ends"] and max(0, int(found["ends"] - time.time()))
+    lines = ["live", f"socket  {found['socket']}", f"marker  {found['marker'] or 'none: the socket was named'}",
+             f"server  {'unknown: the socket is forwarded' if found['pid'] is None else 'pid ' + str(found['pid'])}",
+             f"since   {moment(found['since'])}", f"ends    {moment(found['ends'])}" + (f", in {_duration(left)}" if left else "")]
+    return _write(1, "".join(_shown(line) + "\n" for line in lines).encode("utf-8", "backslashreplace"))
+
+
+def _is_server(pid: int) -> bool:
+    """Whether the process is named as ours."""
+    if pid <= 1:
+        return False
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as file:
+            return file.read() == b"hotenv\n"
+    except OSError:
+        if sys.platform == "linux":
+            return False
+    import subprocess
+
+    listed = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], stdout=subprocess.PIPE, check=False).stdout
+    return b"hotenv" in listed
+
+
+def _stop_command(argv: List[str]) -> int:
+    parser = _parser("stop", "End the session of this directory; returns when its files are gone.", "  hotenv stop")
+    _add_session_options(parser)
+    options = parser.parse_args(argv)
+    path = options.socket or _find_session()
+    try:
+        sock = _connect(path, options.peer_uid)
+    except HotenvError as error:
+        if error.code == EXIT_UNREACHABLE:
+            raise HotenvError(EXIT_UNREACHABLE, f"the session at {_shown(path)} is not there any more: nothing to stop; "
+                                                f"`{_invocation()} serve --force` replaces what it left") from None
+        raise
+    try:
+        _terminate(sock, path)
+        sock.settimeout(EXCHANGE_TIME)
+        sock.recv(1)  # the connection ends with the process, which has cleaned up by then
+    except OSError:
+        pass
+    finally:
+        sock.close()
+    give_up = time.monotonic() + EXCHANGE_TIME
+    while os.path.lexists(path):
+        if time.monotonic() > give_up:
+            raise HotenvError(EXIT_SYSTEM, f"the session at {_shown(path)} was told to end and has not: is it stopped?")
+        time.sleep(0.01)
+    return 0
+
+
+def _terminate(sock: Any, path: str) -> None:
+    """SIGTERM to the process at the other end: pinned first, then seen to be still the one, then signalled."""
+    pid = _peer(sock)[0]
+    pinned = os.pidfd_open(pid) if hasattr(os, "pidfd_open") and pid > 1 else None
+    try:
+        if not _is_server(pid) or not _still_open(sock):
+            raise HotenvError(EXIT_SYSTEM, f"who serves {_shown(path)} cannot be told from here (a forwarded socket, or "
+                                           "another pid namespace): run `stop` where the session was started")
+        if pinned is not None:
+            _signal.pidfd_send_signal(pinned, _signal.SIGTERM)
+        else:
+            os.kill(pid, _signal.SIGTERM)
+    except PermissionError:
+        raise HotenvError(EXIT_SYSTEM, f"process {pid}, which serves {_shown(path)}, is not yours to end") from None
+    finally:
+        if pinned is not None:
+            os.close(pinned)
+
+
+def _still_open(sock: Any) -> bool:
+    sock.settimeout(0)
+    try:
+        return bool(sock.recv(1, _socket.MSG_PEEK))
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def _shellenv_command(argv: List[str]) -> int:
+    _parser("shellenv", "Print a shell function `hotenv` that runs this file: short to type, and compiled only once.",
+            '  eval "$(python3 ~/trusted/hotenv.py shellenv)"     # in ~/.profile, ~/.bashrc or ~/.zshrc').parse_args(argv)
+    import shlex
+
+    directory, name = os.path.split(os.path.abspath(__file__))
+    # By import, so that a .pyc serves; appended, so that the directory's neighbours hide nothing of the standard library.
+    program = (f"import sys; sys.path.append({directory!r}); "
+               f"sys.exit(__import__({os.path.splitext(name)[0]!r}).main())")
+    words = " ".join(map(shlex.quote, [sys.executable or "python3", "-I", "-S", "-c", program]))
+    return _write(1, os.fsencode(f'hotenv() {{ {words} "$@"; }}\n'))
+''')
+
+
 # ==== command line ====================================================================================================
 # One function a command, and the one place that prints an error and picks an exit code.
 
@@ -1477,6 +1722,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except HotenvError as error:
         _say(str(error))
         return error.code
+    except SystemExit as finished:  # argparse, after --help
+        return finished.code or 0  # type: ignore[return-value]
     except KeyboardInterrupt:
         return _die_of(_signal.SIGINT)
     except _Killed as signalled:
@@ -1521,7 +1768,9 @@ def _command(argv: List[str]) -> int:
         near = difflib.get_close_matches(name, _COMMANDS, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_COMMANDS)}"
         raise HotenvError(EXIT_USAGE, f"no command {_shown(name)}: {hint}")
-    return _COMMANDS[name](argv[1:])
+    room, function = _COMMANDS[name]
+    _unfold(room)
+    return globals()[function](argv[1:])
 
 
 _USAGE = """\
@@ -1541,6 +1790,9 @@ def _parser(command: str, summary: str, example: str) -> Any:
     class Parser(argparse.ArgumentParser):
         def error(self, message: str) -> NoReturn:
             raise HotenvError(EXIT_USAGE, f"{command}: {_shown(message)}; see: {_invocation()} {command} --help")
+
+        def print_help(self, file: Any = None) -> None:
+            _write(1, self.format_help().encode("utf-8", "backslashreplace"))
 
     return Parser(prog=f"hotenv {command}", description=summary, epilog=f"example:\n{example}", allow_abbrev=False,
                   formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=100))
@@ -1610,7 +1862,11 @@ def _serve(options: Any) -> int:
     if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # nothing is there yet to clean up
     entries = _parse_entries(_read_input())
-    env = resolve_env(entries, _host_environment(), _Terminal().ask if options.prompt else None)
+    prompt = None
+    if options.prompt:
+        _unfold("terminal")
+        prompt = _Terminal().ask
+    env = resolve_env(entries, _host_environment(), prompt)
     response, count = _encode_snapshot(env), len(env)
     if len(response) > MAX_RESPONSE:
         raise HotenvError(EXIT_INPUT, f"the environment is over {MAX_RESPONSE >> 20} MiB when encoded: no client takes it")
@@ -1841,6 +2097,7 @@ def _chosen(snapshot: Dict[str, str], only: Optional[str]) -> Dict[str, str]:
 
 
 def _dump_command(argv: List[str]) -> int:
+    _unfold("formats")
     parser = _parser("dump", "Print the session's environment.", "  hotenv dump --format names")
     parser.add_argument("--only", metavar="NAMES", help="print these alone: NAME,PREFIX*,...")
     parser.add_argument("--format", choices=list(_FORMATS), default="plain",
@@ -1853,8 +2110,12 @@ def _dump(options: Any) -> int:
     snapshot = _ask("dump", [], options)
     if options is not None:
         snapshot = _chosen(snapshot, options.only)
-    text = _FORMATS[options.format if options else "plain"](snapshot)
-    return _write(1, text.encode("utf-8", "surrogateescape"))
+    form = _as_plain if options is None else _FORMATS[options.format]
+    return _write(1, form(snapshot).encode("utf-8", "surrogateescape"))
+
+
+def _as_plain(env: Dict[str, str]) -> str:
+    return "".join([f"{name}={value}\n" for name, value in env.items()])
 
 
 def _write(descriptor: int, data: bytes) -> int:
@@ -1870,206 +2131,13 @@ def _write(descriptor: int, data: bytes) -> int:
     return 0
 
 
-def _as_plain(env: Dict[str, str]) -> str:
-    return "".join([f"{name}={value}\n" for name, value in env.items()])
-
-
-def _as_dotenv(env: Dict[str, str]) -> str:
-    """Back through parse_dotenv to the same values, whatever they are."""
-    allowed = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
-    lines = []
-    for name, value in env.items():
-        if not name or not set(name) <= allowed or not _is_utf8(value):
-            raise _uncarriable(name, "dotenv")
-        if value and set(value) <= allowed:
-            lines.append(f"{name}={value}\n")
-        elif "\r" in value:  # only "..." has an escape for it
-            value = value.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "\\r").replace("${", "\\${")
-            lines.append(f'{name}="{value}"\n')
-        else:
-            value = value.replace("\\", "\\\\").replace("'", "\\'")
-            lines.append(f"{name}='{value}'\n")
-    return "".join(lines)
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-        return True
-    except UnicodeEncodeError:
-        return False
-
-
-def _uncarriable(name: str, form: str) -> HotenvError:
-    return HotenvError(EXIT_USAGE, f"dump: the format {form} cannot carry {_shown(name)}: leave it out with --only, "
-                                   "or take --format nul")
-
-
-# What bash or zsh hold read-only, or turn into something else on assignment.
-_SHELL_READONLY = frozenset("BASHOPTS BASH_VERSINFO EUID PPID SHELLOPTS UID".split())
-
-
-def _as_sh(env: Dict[str, str]) -> str:
-    lines = []
-    for name, value in env.items():
-        if not (name.isascii() and name.isidentifier()) or name in _SHELL_READONLY:
-            raise _uncarriable(name, "sh")
-        quoted = value.replace("'", "'\\''")
-        lines.append(f"export {name}='{quoted}'\n")
-    return "".join(lines)
-
-
-def _as_json(env: Dict[str, str]) -> str:
-    import json
-
-    return json.dumps(env, indent=2) + "\n"
-
-
-_FORMATS: Dict[str, Callable[[Dict[str, str]], str]] = {
-    "plain": _as_plain,
-    "dotenv": _as_dotenv,
-    "sh": _as_sh,
-    "json": _as_json,
-    "nul": lambda env: "".join([f"{name}={value}\0" for name, value in env.items()]),
-    "names": lambda env: "".join([f"{name}\n" for name in env]),
-}
-
-# ---- status, stop, shellenv
-
-
-def _status_command(argv: List[str]) -> int:
-    parser = _parser("status", "Whether a session is live, and how long it has left. Asks nothing: its timer runs on.",
-                     "  hotenv status --json")
-    parser.add_argument("--json", action="store_true", help="print JSON; times are seconds since 1970, or null")
-    _add_session_options(parser)
-    options = parser.parse_args(argv)
-    marker = None if options.socket or os.environ.get("HOTENV_SOCKET") else _find_marker()
-    path = options.socket or _find_session()
-    found = {"live": False, "socket": path, "marker": marker, "pid": None, "since": None, "ends": None}
-    try:
-        sock = _connect(path, options.peer_uid)
-    except HotenvError as error:
-        if options.json and error.code == EXIT_UNREACHABLE:
-            _print_json(found)
-        raise
-    pid = _peer(sock)[0]
-    sock.close()
-    found["live"] = True
-    if _is_server(pid):  # else somebody forwards for it, and its socket's time is not the session's
-        found.update(pid=pid, ends=os.stat(path).st_mtime, since=os.stat(marker).st_mtime if marker else None)
-    return _print_json(found) if options.json else _print_status(found)
-
-
-def _print_json(value: Any) -> int:
-    import json
-
-    return _write(1, (json.dumps(value, indent=2) + "\n").encode())
-
-
-def _print_status(found: Dict[str, Any]) -> int:
-    def moment(seconds: Optional[float]) -> str:
-        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds)) if seconds else "unknown"
-
-    left = found["ends"] and max(0, int(found["ends"] - time.time()))
-    lines = ["live", f"socket  {found['socket']}", f"marker  {found['marker'] or 'none: the socket was named'}",
-             f"server  {'unknown: the socket is forwarded' if found['pid'] is None else 'pid ' + str(found['pid'])}",
-             f"since   {moment(found['since'])}", f"ends    {moment(found['ends'])}" + (f", in {_duration(left)}" if left else "")]
-    return _write(1, "".join(_shown(line) + "\n" for line in lines).encode("utf-8", "backslashreplace"))
-
-
-def _is_server(pid: int) -> bool:
-    """Whether the process is named as ours."""
-    if pid <= 1:
-        return False
-    try:
-        with open(f"/proc/{pid}/comm", "rb") as file:
-            return file.read() == b"hotenv\n"
-    except OSError:
-        if sys.platform == "linux":
-            return False
-    import subprocess
-
-    listed = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], stdout=subprocess.PIPE, check=False).stdout
-    return b"hotenv" in listed
-
-
-def _stop_command(argv: List[str]) -> int:
-    parser = _parser("stop", "End the session of this directory; returns when its files are gone.", "  hotenv stop")
-    _add_session_options(parser)
-    options = parser.parse_args(argv)
-    path = options.socket or _find_session()
-    try:
-        sock = _connect(path, options.peer_uid)
-    except HotenvError as error:
-        if error.code == EXIT_UNREACHABLE:
-            raise HotenvError(EXIT_UNREACHABLE, f"the session at {_shown(path)} is not there any more: nothing to stop; "
-                                                f"`{_invocation()} serve --force` replaces what it left") from None
-        raise
-    try:
-        _terminate(sock, path)
-        sock.settimeout(EXCHANGE_TIME)
-        sock.recv(1)  # the connection ends with the process, which has cleaned up by then
-    except OSError:
-        pass
-    finally:
-        sock.close()
-    give_up = time.monotonic() + EXCHANGE_TIME
-    while os.path.lexists(path):
-        if time.monotonic() > give_up:
-            raise HotenvError(EXIT_SYSTEM, f"the session at {_shown(path)} was told to end and has not: is it stopped?")
-        time.sleep(0.01)
-    return 0
-
-
-def _terminate(sock: Any, path: str) -> None:
-    """SIGTERM to the process at the other end: pinned first, then seen to be still the one, then signalled."""
-    pid = _peer(sock)[0]
-    pinned = os.pidfd_open(pid) if hasattr(os, "pidfd_open") and pid > 1 else None
-    try:
-        if not _is_server(pid) or not _still_open(sock):
-            raise HotenvError(EXIT_SYSTEM, f"who serves {_shown(path)} cannot be told from here (a forwarded socket, or "
-                                           "another pid namespace): run `stop` where the session was started")
-        if pinned is not None:
-            _signal.pidfd_send_signal(pinned, _signal.SIGTERM)
-        else:
-            os.kill(pid, _signal.SIGTERM)
-    except PermissionError:
-        raise HotenvError(EXIT_SYSTEM, f"process {pid}, which serves {_shown(path)}, is not yours to end") from None
-    finally:
-        if pinned is not None:
-            os.close(pinned)
-
-
-def _still_open(sock: Any) -> bool:
-    sock.settimeout(0)
-    try:
-        return bool(sock.recv(1, _socket.MSG_PEEK))
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-
-
-def _shellenv_command(argv: List[str]) -> int:
-    _parser("shellenv", "Print a shell function `hotenv` that runs this file: short to type, and compiled only once.",
-            '  eval "$(python3 ~/trusted/hotenv.py shellenv)"     # in ~/.profile, ~/.bashrc or ~/.zshrc').parse_args(argv)
-    import shlex
-
-    directory, name = os.path.split(os.path.abspath(__file__))
-    # By import, so that a .pyc serves; appended, so that the directory's neighbours hide nothing of the standard library.
-    program = (f"import sys; sys.path.append({directory!r}); "
-               f"sys.exit(__import__({os.path.splitext(name)[0]!r}).main())")
-    words = " ".join(map(shlex.quote, [sys.executable or "python3", "-I", "-S", "-c", program]))
-    return _write(1, os.fsencode(f'hotenv() {{ {words} "$@"; }}\n'))
-
-
-_COMMANDS: Dict[str, Callable[[List[str]], int]] = {
-    "serve": _serve_command,
-    "run": _run_command,
-    "dump": _dump_command,
-    "status": _status_command,
-    "stop": _stop_command,
-    "shellenv": _shellenv_command,
+_COMMANDS = {  # command -> the fold that holds it, its function
+    "serve": ("", "_serve_command"),
+    "run": ("", "_run_command"),
+    "dump": ("", "_dump_command"),
+    "status": ("daily use", "_status_command"),
+    "stop": ("daily use", "_stop_command"),
+    "shellenv": ("daily use", "_shellenv_command"),
 }
 
 if __name__ == "__main__":
