@@ -28,7 +28,7 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 #
 # The rooms, in the order in which data flows; each calls only rooms above it:
 #   limits and errors | dotenv | environment | session files | protocol | server | client | launch |
-#   folds: terminal, formats, daily use | command line
+#   folds: redaction, masked launch, terminal, formats, daily use | command line
 
 from __future__ import annotations
 
@@ -53,12 +53,17 @@ try:
 except ImportError:  # an interpreter that is built otherwise
     import signal as _signal  # type: ignore[no-redef]
     import socket as _socket  # type: ignore[no-redef]
+    from json import JSONDecoder
     from json.encoder import encode_basestring_ascii as _json_quote
-    _json_scanner = None
+
+    def _json_scanner(rules):
+        return JSONDecoder(parse_int=rules.parse_int, parse_float=rules.parse_float,
+                           parse_constant=rules.parse_constant).scan_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
+    from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple,
+                        Union)
 
 __version__ = "1.0.0"
 
@@ -113,9 +118,11 @@ def _killed(number: int, frame: object) -> NoReturn:
 
 
 def _die_of(number: int) -> NoReturn:
-    _signal.signal(number, _signal.SIG_DFL)
+    if number != _signal.SIGKILL:
+        _signal.signal(number, _signal.SIG_DFL)
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (number,))
     os.kill(os.getpid(), number)
-    os._exit(128 + number)
+    os._exit(128 + number)  # the first process of a container cannot be killed so
 
 
 def _shown(text: str) -> str:
@@ -140,8 +147,9 @@ _BLANKS = r"[^\S\n]*"
 _LINE_END = r"(?:\n|\Z)"
 
 # One match for an ordinary statement: 10 times as fast as a statement a step. Group 2 is a bare value, 3 a "..." and 4
-# a '...' one; without a group it is a comment. What it does not know it leaves to _parse_statement, by matching nothing: references, questions, a bare
-# value with a # in it, quoted names, every mistake. No two neighbouring repeats share a character, so it stays linear; 99 escapes, as each costs a frame.
+# a '...' one; without a group it is a comment. What it does not know it leaves to _parse_statement by matching nothing:
+# references, questions, a bare value with a # in it, quoted names, every mistake. No two neighbouring repeats share a
+# character, so it stays linear; a "..." with more than 99 escapes goes there too, as each costs a frame.
 _ORDINARY = (
     rf"\s*(?:#[^\n]*{_LINE_END}|(?:export[^\S\n]+)?(?!export[^\S\n])({_NAME}){_BLANKS}={_BLANKS}(?:"
     r"""([^\s#$'"?][^\n#$]*|)(?:(?<=\s)#[^\n]*)?"""
@@ -266,9 +274,12 @@ def _parse_name(text: str, pos: int) -> Tuple[int, str]:
 
 def _bad_name(text: str, pos: int) -> HotenvError:
     character = text[pos:pos + 1]
-    known = character.isascii() and not character.isalnum() and character.isprintable()
-    what = f"`{character}`" if character and known else "the end of the line" if character in ("", "\n") else "this character"
-    return _dotenv_error(text, pos, f"bad name: {what} is not allowed in one; names are letters, digits, `_`, `.` and `-`")
+    what = "this character"
+    if character in ("", "\n"):
+        what = "the end of the line"
+    elif character.isascii() and character.isprintable() and not character.isalnum():
+        what = f"`{character}`"
+    return _dotenv_error(text, pos, f"bad name: {what} cannot be in one; names are letters, digits, `_`, `.` and `-`")
 
 
 def _parse_value(text: str, pos: int, key: str) -> Tuple[int, Union[str, _Template]]:
@@ -374,7 +385,8 @@ def _parse_template(body: str, quote: str, fail: Callable[[int, str], HotenvErro
 # Entries into values, and the environment of a child. Knows nothing of where the entries came from.
 
 ESSENTIALS = (
-    "PATH HOME SHELL USER LOGNAME TMPDIR TEMP TMP LANG LC_ALL LC_CTYPE TERM COLORTERM FORCE_COLOR NO_COLOR CI NODE_OPTIONS"
+    "PATH HOME SHELL USER LOGNAME TMPDIR TEMP TMP LANG LC_ALL LC_CTYPE TERM COLORTERM FORCE_COLOR NO_COLOR CI "
+    "NODE_OPTIONS"
     if os.name != "nt" else
     "SYSTEMROOT APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) COMSPEC PATHEXT"
 ).split()
@@ -402,15 +414,15 @@ def resolve_env(entries: Union[Mapping[str, str], Iterable[Tuple[str, Any]]], ho
                 value = host.get(name) if value is None else value
                 there = bool(value) if operator[:1] == ":" else value is not None
                 if operator[-1:] == "?" and not there:
-                    raise template.fail(at, f"what is referred to is required, and {'not set' if value is None else 'empty'},")
-                if operator[-1:] == "+":
-                    value = expand(template, word) if there else ""
-                elif operator[-1:] == "-" and not there:
-                    value = expand(template, word)
-                room -= len(value or "")
+                    what = "not set" if value is None else "empty"
+                    raise template.fail(at, f"what is referred to is required, and {what},")
+                if operator[-1:] == "+" or operator[-1:] == "-" and not there:
+                    part = expand(template, word) if there or operator[-1:] == "-" else ""
+                else:
+                    part = value or ""
+                    room -= len(part)
                 if room < 0:
                     raise template.fail(at, f"references expand to too large a text, over {MAX_EXPANSION >> 20} MiB,")
-                part = value or ""
             pieces.append(part)
         return "".join(pieces)
 
@@ -423,13 +435,16 @@ def resolve_env(entries: Union[Mapping[str, str], Iterable[Tuple[str, Any]]], ho
 
 
 def _bare_value(name: str, text: str) -> Union[str, _Template]:
-    return _parse_template(text, "", lambda at, reason: HotenvError(EXIT_INPUT, f"{name}: {reason} at character {at + 1}"))
+    def fail(at: int, reason: str) -> HotenvError:
+        return HotenvError(EXIT_INPUT, f"{name}: {reason} at character {at + 1}")
+
+    return _parse_template(text, "", fail)
 
 
 def build_isolated_env(source: Mapping[str, str], pass_through: Iterable[str] = (), define: Mapping[str, str] = {},
                        bin_paths: Sequence[str] = ()) -> Dict[str, str]:
     """A child's environment from an allowlist: essentials and `pass_through` from `source` where it has them, then
-    `define`, then `bin_paths` before PATH. Nothing is checked or cleaned: what is in `source` is what the child sees."""
+    `define`, then `bin_paths` before PATH. Nothing is checked or cleaned: what `source` has is what the child sees."""
     env = {name: source[name] for name in (*ESSENTIALS, *pass_through) if name in source}
     env.update(define)
     if bin_paths:
@@ -564,7 +579,7 @@ def _read_marker(path: str, directory: Optional[int] = None) -> str:
             if not stat.S_ISLNK(link.st_mode):
                 break
             if not _trusted(link.st_uid):
-                raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is a link of somebody else (uid {link.st_uid}): not followed")
+                raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is the link of somebody else (uid {link.st_uid})")
             target = os.path.join(os.path.dirname(target), os.readlink(target, dir_fd=directory))
         if not stat.S_ISREG(link.st_mode):  # before it is opened: that alone does something to a device
             raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is not a regular file: move it away")
@@ -572,7 +587,7 @@ def _read_marker(path: str, directory: Optional[int] = None) -> str:
         try:
             found = os.fstat(descriptor)
             if not _trusted(found.st_uid):
-                raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} belongs to somebody else (uid {found.st_uid}): not believed")
+                raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is somebody else's (uid {found.st_uid}): not believed")
             content = os.read(descriptor, MAX_MARKER + 1)
         finally:
             os.close(descriptor)
@@ -601,7 +616,7 @@ def _address(path: str, directory: Optional[int] = None) -> Tuple[str, Optional[
 
 
 class _Lock:
-    """flock on a directory for as long as a `with` lasts; best effort, as file systems differ and others may hold it."""
+    """flock on a directory while a `with` lasts; best effort, as file systems differ and others may hold it."""
 
     def __init__(self, directory: int) -> None:
         self.directory = directory
@@ -675,7 +690,7 @@ class _SessionFiles:
                     os.close(parent)
 
     def publish(self, force: bool) -> None:
-        """The marker, whole or not at all: written aside, then linked, which fails where one is; with `force`, renamed."""
+        """The marker, whole or not at all: written aside, then linked, which fails where one is; `force` renames it."""
         content = b"socket=" + os.fsencode(self.path) + b"\n"
         aside = f"{MARKER}.{self.id}"
         try:
@@ -756,7 +771,8 @@ class _SessionFiles:
 
 
 def _write_new(name: str, content: bytes, directory: int) -> None:
-    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=directory)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(name, flags, 0o600, dir_fd=directory)
     try:
         os.fchmod(descriptor, 0o600)
         if os.write(descriptor, content) != len(content):
@@ -792,19 +808,15 @@ class _JsonRules:
         raise ValueError(name)
 
 
+_scan = _json_scanner(_JsonRules)
+
+
 def _decode_json(line: bytes) -> Any:
     """The one JSON value in a line; ValueError for anything else, however deep or long."""
     text = line.decode("utf-8").strip(" \t\r\n")
-    if _json_scanner:
-        scan = _json_scanner(_JsonRules)
-    else:
-        from json import JSONDecoder
-
-        scan = JSONDecoder(parse_int=_JsonRules.parse_int, parse_float=_JsonRules.parse_float,
-                           parse_constant=_JsonRules.parse_constant).scan_once
     try:
-        value, end = scan(text, 0)
-    except (StopIteration, RecursionError, MemoryError):
+        value, end = _scan(text, 0)
+    except (StopIteration, RecursionError, MemoryError, SystemError):  # the last: its own error is in json, not loaded
         raise ValueError("not JSON, or nested too deep") from None
     if end != len(text):
         raise ValueError("text after the JSON value")
@@ -844,7 +856,7 @@ def _encode_failure(code: str, message: str) -> bytes:
 
 
 def _decode_snapshot(data: bytes) -> Dict[str, str]:
-    """The environment in an answer; HotenvError 9 for whatever is none. Nothing of the answer but a message is shown."""
+    """The environment in an answer; HotenvError 9 for whatever is none. Of an answer, only a message is shown."""
     try:
         if data.find(b"\n") != len(data) - 1:
             raise ValueError("not one line")
@@ -876,7 +888,7 @@ def _now() -> float:
 class _Log:
     """Request lines on a descriptor that is not ours alone: never blocks, keeps a little, drops with a count."""
 
-    def __init__(self, descriptor: int, level: str) -> None:
+    def __init__(self, descriptor: int, level: Optional[str]) -> None:
         import select
 
         self.descriptor, self.level = descriptor, level
@@ -889,8 +901,6 @@ class _Log:
         self.poll.register(descriptor, select.POLLOUT)
 
     def request(self, command: str, args: List[str]) -> None:
-        if self.level == "quiet":
-            return
         summary = " ".join(args if self.level == "verbose" else args[:1]) if command == "run" else "-"
         second = int(time.time())
         if second != self.second:
@@ -936,7 +946,8 @@ class _Connection:
 class _Server:
     """Serves one response until its time is up, it is told to end, or its files are no longer its own."""
 
-    def __init__(self, listener: Any, response: bytes, files: _SessionFiles, log: _Log, idle: float, max_age: float) -> None:
+    def __init__(self, listener: Any, response: bytes, files: _SessionFiles, log: _Log, idle: float,
+                 max_age: float) -> None:
         import selectors
         from collections import OrderedDict
 
@@ -970,7 +981,7 @@ class _Server:
                 if key.data == "listener":
                     self._accept()
                 elif key.data == "log":
-                    pass
+                    self._flush_log()
                 elif key.data.queue is self.answering:
                     self._send(key.data)
                 elif key.data.queue is not None:
@@ -978,7 +989,8 @@ class _Server:
             self._settle()
 
     def _patience(self) -> float:
-        first = [next(iter(queue.values())).deadline for queue in (self.reading, self.answering, self.lingering) if queue]
+        queues = (self.reading, self.answering, self.lingering)
+        first = [next(iter(queue.values())).deadline for queue in queues if queue]
         wake = min([self.deadline, self.next_look, *first])
         return max(0.0, min(wake - _now(), TICK if self.listening else 0.1))
 
@@ -1006,29 +1018,31 @@ class _Server:
             self.listening = wanted
 
     def _accept(self) -> None:
-        fresh = []
-        while len(fresh) < BATCH:
+        """Answers one client after the other: its request is usually there already, so most never see the selector."""
+        for _ in range(BATCH):
             try:
-                descriptor, _ = self.listener._accept()
+                descriptor, _address = self.listener._accept()
             except BlockingIOError:
-                break
+                return
             except OSError as error:
                 if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                     continue  # that client has gone
-                if not fresh and not self._drop_oldest():
+                if not self._drop_oldest():
                     self._listen(False)
-                    break
-                if fresh:
-                    break
+                    return
                 continue
-            fresh.append(_Connection(_socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, descriptor)))
-        for connection in fresh:  # the request is usually there: answered without a turn through the selector
-            self._receive(connection)
+            self._receive(_Connection(_socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, descriptor)))
+            self._settle()
 
     def _drop_oldest(self) -> bool:
+        """Makes room for one more: the oldest client without a complete request goes, unless it has come meanwhile."""
         for queue in (self.lingering, self.reading):
             if queue:
-                self._drop(next(iter(queue.values())))
+                oldest = next(iter(queue.values()))
+                self._receive(oldest)
+                self._settle()
+                if oldest.queue is queue:
+                    self._drop(oldest)
                 return True
         return False
 
@@ -1059,10 +1073,12 @@ class _Server:
             self.selector.unregister(connection.sock)
             del connection.queue[connection.sock.fileno()]
             connection.queue = None
-        self.unfinished -= len(connection.received)
-        connection.received = b""
+        if connection.received:
+            self.unfinished -= len(connection.received)
+            connection.received = b""
         connection.sock.close()
-        self._listen(True)
+        if not self.listening:
+            self._listen(True)
 
     def _receive(self, connection: _Connection) -> None:
         try:
@@ -1079,37 +1095,43 @@ class _Server:
                 self._drop(connection)
             return
         newline = data.find(b"\n")
-        if newline < 0 and data and self._keep(connection, data):
-            return
-        if not data:
-            return self._refuse(connection, "the request ended before its newline")
         connection.linger = newline != len(data) - 1
-        if newline < 0 or len(connection.received) + newline > MAX_REQUEST:
-            return self._refuse(connection, f"a request is at most {MAX_REQUEST} bytes long")
-        line = bytes(connection.received) + data[:newline] if connection.received else data[:newline]
-        try:
-            connection.request = _decode_request(line)
-        except ValueError as error:
-            return self._refuse(connection, str(error))
-        self._answer(connection, self.response)
+        length = len(connection.received) + (len(data) if newline < 0 else newline)
+        if not data:
+            self._refuse(connection, "the request ended before its newline")
+        elif length > MAX_REQUEST:
+            self._refuse(connection, f"a request is at most {MAX_REQUEST} bytes long")
+        elif newline < 0:
+            self._keep(connection, data)
+        else:
+            line = data[:newline]
+            try:
+                connection.request = _decode_request(bytes(connection.received) + line if connection.received else line)
+            except ValueError as error:
+                self._refuse(connection, str(error))
+            except Exception:  # a bug of ours ends one request, not the session; what it says may hold what was sent
+                self._refuse(connection, "the request met a bug in hotenv", "INTERNAL")
+            else:
+                self._answer(connection, self.response)
 
-    def _keep(self, connection: _Connection, data: bytes) -> bool:
-        """Keeps the beginning of a request; false if it has grown too long for one, or all of them for us."""
-        if len(connection.received) + len(data) > MAX_REQUEST or self.unfinished + len(data) > MAX_UNFINISHED:
-            return False
+    def _keep(self, connection: _Connection, data: bytes) -> None:
+        """Keeps the beginning of a request until the rest has come."""
+        if self.unfinished + len(data) > MAX_UNFINISHED:
+            self._refuse(connection, "too many long requests at once: try again", "INTERNAL")
+            return
         connection.received = connection.received or bytearray()  # type: ignore[assignment]
         connection.received += data
         self.unfinished += len(data)
         if connection.queue is None:
             self._enter(connection, self.reading)
-        return True
 
-    def _refuse(self, connection: _Connection, message: str) -> None:
-        self._answer(connection, _encode_failure("BAD_REQUEST", message))
+    def _refuse(self, connection: _Connection, message: str, code: str = "BAD_REQUEST") -> None:
+        self._answer(connection, _encode_failure(code, message))
 
     def _answer(self, connection: _Connection, response: bytes) -> None:
-        self.unfinished -= len(connection.received)
-        connection.received = b""
+        if connection.received:
+            self.unfinished -= len(connection.received)
+            connection.received = b""
         connection.unsent = response
         self._send(connection)
 
@@ -1135,15 +1157,13 @@ class _Server:
             self._enter(connection, self.answering)
 
     def _settle(self) -> None:
-        """After a wake: the time stamp, once for all, then the log lines, and only then the connections closed."""
-        served = [connection.request for connection in self.finished if connection.request]
-        if served:
-            self.files.stamp(time.time() + self.deadline - _now())
-            for command, args in served:
-                self.log.request(command, args)
-        if served or self.log_waits:
-            self._flush_log()
+        """For whoever has been answered: time stamp and log line, and only then the connection is closed."""
         for connection in self.finished:
+            if connection.request:
+                self.files.stamp(time.time() + self.deadline - _now())
+                if self.log.level != "quiet":
+                    self.log.request(*connection.request)
+                    self._flush_log()
             if connection.linger:
                 self._linger(connection)
             else:
@@ -1209,6 +1229,16 @@ def _harden() -> None:
             ctypes.CDLL(None).ptrace(31, 0, 0, 0)  # PT_DENY_ATTACH
     except (ImportError, OSError, AttributeError):
         pass  # an interpreter without ctypes: what the system does not offer is not claimed
+
+
+def _give_back_memory() -> None:
+    """What parsing has freed goes back to the system, and the copies of the values in it with it."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).malloc_trim(0)
+    except (ImportError, OSError, AttributeError):
+        pass  # a C library without it
 
 
 def _name_process() -> None:
@@ -1308,8 +1338,8 @@ def _connect(path: str, peer_uid: Optional[int] = None) -> Any:
 def _check_peer(sock: Any, path: str, peer_uid: Optional[int]) -> None:
     uid = _peer(sock)[1]
     if not _trusted(uid) and uid != peer_uid:
-        raise HotenvError(EXIT_ARTIFACT, f"the server at {_shown(path)} belongs to uid {uid}, who is not you: not believed "
-                                         f"(--peer-uid {uid} would allow it)")
+        raise HotenvError(EXIT_ARTIFACT, f"the server at {_shown(path)} belongs to uid {uid}, who is not you: "
+                                         f"not believed (--peer-uid {uid} would allow it)")
 
 
 def _peer(sock: Any) -> Tuple[int, int]:
@@ -1317,7 +1347,7 @@ def _peer(sock: Any) -> Tuple[int, int]:
     if hasattr(_socket, "SO_PEERCRED"):
         raw = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
         return int.from_bytes(raw[:4], sys.byteorder, signed=True), int.from_bytes(raw[4:8], sys.byteorder)
-    raw = sock.getsockopt(0, 1, 76)  # macOS and the BSDs: SOL_LOCAL, LOCAL_PEERCRED, struct xucred: version, uid, groups
+    raw = sock.getsockopt(0, 1, 76)  # macOS: SOL_LOCAL, LOCAL_PEERCRED, struct xucred: version, uid, groups
     pid = sock.getsockopt(0, 2) if sys.platform == "darwin" else 0  # LOCAL_PEERPID
     return pid, int.from_bytes(raw[4:8], sys.byteorder)
 
@@ -1357,7 +1387,8 @@ def _exchange(sock: Any, request: bytes, path: str) -> bytes:
 
 def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
     """Replaces this process; returns only by a HotenvError that says why it could not."""
-    raw = {name.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape") for name, value in env.items()}
+    raw = {name.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
+           for name, value in env.items()}
     words = [os.fsencode(word) for word in argv]
     for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores these two, and what is ignored stays so in the child
         _signal.signal(getattr(_signal, name), _signal.SIG_DFL)
@@ -1417,7 +1448,7 @@ def _unfold(room: str) -> None:
         exec(compile("\n" * (line - 1) + source, __file__, "exec"), globals())
 
 
-_PUBLIC: Dict[str, str] = {}  # public names in folds, and where they are
+_PUBLIC = {"Redactor": "redaction"}  # public names in folds, and where they are
 
 
 def __getattr__(name: str) -> Any:
@@ -1425,6 +1456,604 @@ def __getattr__(name: str) -> Any:
         _unfold(_PUBLIC[name])
         return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+# ==== redaction =======================================================================================================
+# Owns exact values and their encodings: text or a stream of bytes in, the same with `[hidden:NAME]` in their place out.
+# It knows nothing of who prints. It prevents accidents and is no boundary: a value that is cut, reversed, compressed or
+# spelled in a way that is not listed in `_spellings` goes through.
+#
+# How it is cheap. Every form is at least 7 bytes long, so wherever it stands, one whole four-byte word of the buffer
+# (counted from the buffer's start) begins in its first four bytes. The four words that can be are kept for each form,
+# and a buffer is looked at as an array of words: one hash look-up for four bytes, all of it in C. Only where a word
+# hits, the sorted forms are searched. What is masked is the union of all places where any form stands, so nothing
+# depends on the order of the search, on how values overlap, or on where a stream was cut.
+
+_fold("redaction", r'''
+_SHORTEST_VALUE = 4     # characters; shorter ones are too common to hide: they are reported instead
+_SHORTEST_FORM = 8      # characters; shorter values are masked as whole words only
+_LONGEST_FORM = 1024    # bytes; a longer form is masked in pieces of this size, which bounds what a stream holds back
+_MASK_STEP = 65536      # bytes masked at once, whatever the size of the input
+_WORD_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+
+
+def _respelled(raw: bytes, special: Iterable[int], spell: Callable[[int], bytes]) -> bytes:
+    """`raw` with each special byte spelled out. The sign that opens a spelling goes first: the others bring it in."""
+    for byte in sorted(set(special).intersection(raw), key=lambda byte: byte != spell(byte)[0]):
+        raw = raw.replace(bytes((byte,)), spell(byte))
+    return raw
+
+
+def _url_spellings(raw: bytes) -> Iterator[bytes]:
+    """Percent-encoding as Python, JavaScript, browsers, PHP and Java do it, with capital and with small hex digits."""
+    plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+    for kept in (b"~", b"~/", b"~!'()*", b"~!'()*;,/?:@&=+$#", b"~ ", b" *", b" "):
+        special = raw.translate(None, plain + kept)
+        for spelled in (b"%%%02X", b"%%%02x") if special else ():
+            yield _respelled(raw, special, lambda byte: spelled % byte).replace(b" ", b"+")
+        if not special and b" " in kept:
+            yield raw.replace(b" ", b"+")
+
+
+def _base64_spellings(raw: bytes) -> Iterator[bytes]:
+    """Base64 of anything that holds `raw`: what does not depend on its neighbours, and what an end would make of it."""
+    from binascii import b2a_base64
+    for offset, shared in ((0, 0), (1, 2), (2, 3)):
+        padded = b2a_base64(bytes(offset) + raw, newline=False)[shared:]
+        core = padded[:(offset + len(raw)) * 8 // 6 - shared]
+        for form in (core, padded.rstrip(b"="), padded):
+            yield form
+            yield form.translate(bytes.maketrans(b"+/", b"-_"))
+        if not offset:
+            for width in (76, 64):      # how base64 and openssl wrap it
+                yield from (core[i:i + width] for i in range(0, len(core), width))
+
+
+def _shell_spellings(raw: bytes) -> Iterator[bytes]:
+    """What stands between the quotes that shells and `shlex` put around a value, and `printf %q` without them."""
+    named = {39: b"\\'", 92: b"\\\\", 7: b"\\a", 8: b"\\b", 9: b"\\t", 10: b"\\n", 11: b"\\v", 12: b"\\f",
+             13: b"\\r", 27: b"\\E"}
+    yield raw.replace(b"'", b"'\"'\"'")
+    yield raw.replace(b"'", b"'\\''")
+    for special in (b'\\"$`', b'\\"$`!', b" \t!\"#$&'()*,;<>?[\\]^`{|}~", b" \t!\"$&'()*,;<>?[\\]^`{|}"):
+        yield _respelled(raw, special, lambda byte: b"\\%c" % byte)
+    for last in (127, 255):             # beyond ASCII only in the C locale
+        special = {*named, *range(32), *range(127, last + 1)}
+        yield _respelled(raw, special, lambda byte: named.get(byte) or b"\\%03o" % byte)
+
+
+def _spellings(text: str) -> Iterator[bytes]:
+    """Every form of `text` that is masked, each usable anywhere in a line; most are equal for a plain value."""
+    import json
+    raw = text.encode("utf-8", "surrogateescape")
+    yield raw
+    yield from _base64_spellings(raw)
+    yield from _url_spellings(raw)
+    yield from _shell_spellings(raw)
+    for ascii_only in (True, False):
+        coded = json.dumps(text, ensure_ascii=ascii_only)[1:-1].encode("utf-8", "surrogateescape")
+        yield coded
+        yield coded.replace(b"/", b"\\/")                                                  # PHP
+        yield coded.replace(b"<", b"\\u003c").replace(b">", b"\\u003e").replace(b"&", b"\\u0026")  # Go
+    for shown in (repr(text)[1:-1], ascii(text)[1:-1], repr(raw)[2:-1]):
+        shown = shown.encode("utf-8", "surrogateescape")
+        yield shown
+        yield shown.replace(b"\\'", b"'")       # which quote is escaped depends on what stands around it
+        yield shown.replace(b"\\'", b"'").replace(b"'", b"\\'")
+    for double, single in ((b'"', b"'"), (b"&quot;", b"'"), (b"&quot;", b"&#x27;"), (b"&quot;", b"&#39;"),
+                           (b"&#34;", b"&#39;"), (b"&quot;", b"&apos;")):
+        table = {38: b"&amp;", 60: b"&lt;", 62: b"&gt;"}
+        yield _respelled(raw, table, table.get).replace(b'"', double).replace(b"'", single)
+    for digits in (raw.hex(), raw.hex().upper()):
+        yield digits.encode()
+        yield from (digits[i:i + 60].encode() for i in range(0, len(digits), 60))          # xxd -p
+
+
+class Redactor:
+    """Hides the values of an environment: each place where one stands, in any usual spelling, reads `[hidden:NAME]`.
+
+    Call it with a string, `mask()` bytes, or push pieces through a `stream()`; all three agree, wherever the pieces are
+    cut. Values of several lines are hidden as a whole and by each line of 8 or more characters; blanks around a value
+    or line do not count. Values of 4 to 7 characters are hidden as whole words, as they are, in no other spelling;
+    those with fewer are listed in `unmaskable`. `longest` is how many bytes a stream may hold back. Names in `skip` are
+    left alone. Where the same value has several names the first is shown; side by side, one name is shown once.
+    """
+
+    def __init__(self, env: Mapping[str, str], skip: Iterable[str] = ()) -> None:
+        """Costs about 50 microseconds for a usual value, so some milliseconds for an environment of 50."""
+        from sys import byteorder
+        lifted = frozenset(skip)
+        self.unmaskable: list[str] = []
+        names: dict[bytes, str] = {}
+        words: dict[bytes, str] = {}
+        for name, value in env.items():
+            value = value.strip()
+            if name in lifted or not value:
+                continue
+            if len(value) < _SHORTEST_VALUE:
+                self.unmaskable.append(name)
+            elif len(value) < _SHORTEST_FORM:
+                words.setdefault(value.encode("utf-8", "surrogateescape"), name)
+            else:
+                for form in _forms(value):
+                    names.setdefault(form, name)
+        self._masks = {name: b"[hidden:%s]" % name.encode("utf-8", "replace") for name in env}
+        self._words = words
+        self._forms = sorted(names)
+        self._names = [names[form] for form in self._forms]
+        self._shorter = _nested(self._forms)
+        # Where in the first bytes of a form (0 to 3) a four-byte word can stand.
+        self._heads: dict[int, set[int]] = {}
+        for form in self._forms:
+            for offset in range(4):
+                self._heads.setdefault(int.from_bytes(form[offset:offset + 4], byteorder), set()).add(offset)
+        # With 7 bytes a beginning holds one of those words; shorter ones count at the end of a buffer only.
+        self._starts = {form[:length] for form in self._forms for length in range(1, 8)}
+        self._word_starts = {word[:length] for word in words for length in range(1, len(word) + 1)}
+        self._reach = max(map(len, self._word_starts | self._starts), default=0)
+        self.longest: int = max(map(len, [*self._forms, *words]), default=0)
+
+    def __call__(self, text: str) -> str:
+        """`text` with every value masked."""
+        try:
+            return self.mask(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:      # half a surrogate pair, which no value can hold: what stands between is masked
+            import re
+            return re.sub("[^\ud800-\udc7f\udd00-\udfff]+", lambda part: self(part[0]), text)
+
+    def mask(self, data: bytes) -> bytes:
+        """`data` with every value masked."""
+        stream = self.stream()
+        return stream.feed(data) + stream.flush()
+
+    def stream(self) -> _Stream:
+        """A new stream: `feed(data)` returns what may go out by now, `flush()` the rest."""
+        return _Stream(self)
+
+    def _look_up(self, seen: bytes) -> tuple[int, bool]:
+        """The longest form that `seen` begins with (or -1), and whether a longer one begins with all of `seen`."""
+        from bisect import bisect_right
+        after = bisect_right(self._forms, seen)
+        longer = after < len(self._forms) and self._forms[after].startswith(seen)
+        found = after - 1
+        while found >= 0 and not seen.startswith(self._forms[found]):
+            found = self._shorter[found]
+        return found, longer
+
+    def _find(self, data: bytes, last: bool) -> tuple[list[tuple[int, int, str]], int]:
+        """Places in `data` as (start, -end, name), and where what must be held back begins: every place before that is
+        final. The first byte of `data` is there only for what it says about the second."""
+        from itertools import compress
+        places, held = [], len(data)
+        heads, longest = self._heads, self.longest
+        fours = memoryview(data)[:len(data) & ~3].cast("I")
+        for index in compress(range(len(fours)), map(heads.__contains__, fours)):
+            if index * 4 - 3 > held:
+                break       # nothing behind it is decided before more has come
+            for offset in heads[fours[index]]:
+                start = index * 4 - offset
+                if start > 0 and data[start:start + 7] in self._starts:
+                    seen = data[start:start + longest]
+                    found, longer = self._look_up(seen)
+                    if longer and start + len(seen) == len(data):
+                        held = min(held, start)
+                    if found >= 0:
+                        places.append((start, -start - len(self._forms[found]), self._names[found]))
+        for word, name in self._words.items():
+            start = data.find(word, 1)
+            while start > 0:
+                if _is_border(data, start) and _is_border(data, start + len(word)):
+                    places.append((start, -start - len(word), name))
+                start = data.find(word, start + 1)
+        for start in range(max(1, len(data) - self._reach), held):
+            rest = data[start:]
+            if rest in self._starts or rest in self._word_starts and _is_border(data, start):
+                held = start
+                break
+        return sorted(places), len(data) if last else held
+
+
+class _Stream:
+    """One stream's state: what is held back, behind one byte that is already out, and how much of it is masked."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._data = b"\n"
+        self._done = 1          # what stands before this is out, as it was or as a mask
+        self._name = ""         # whose mask was the last that went out, if nothing went out since
+
+    def feed(self, data: bytes) -> bytes:
+        """Takes the next piece, returns all that no later piece can make part of a value."""
+        return b"".join([self._step(data[i:i + _MASK_STEP]) for i in range(0, len(data), _MASK_STEP)])
+
+    def flush(self) -> bytes:
+        """The end of the stream has come: returns what was held back. The stream is then as new."""
+        rest = self._step(b"", last=True)
+        self.__init__(self._redactor)
+        return rest
+
+    def _step(self, piece: bytes, last: bool = False) -> bytes:
+        data = self._data + piece
+        places, held = self._redactor._find(data, last)
+        out = []
+        for start, end, name in places:
+            if start >= held:
+                break
+            if start > self._done:
+                out.append(data[self._done:start])
+                self._done, self._name = start, ""
+            if -end > self._done:
+                if name != self._name:
+                    out.append(self._redactor._masks[name])
+                self._done, self._name = -end, name
+        if held > self._done:
+            out.append(data[self._done:held])
+            self._done, self._name = held, ""
+        self._data = data[held - 1:]
+        self._done -= held - 1
+        return b"".join(out)
+
+
+def _is_border(data: bytes, at: int) -> bool:
+    """Whether no word goes on from the byte before `at` to the one there."""
+    return at >= len(data) or not (data[at - 1] in _WORD_BYTES and data[at] in _WORD_BYTES)
+
+
+def _forms(value: str) -> Iterator[bytes]:
+    """All that is looked for on behalf of one value of 8 or more characters, none of it longer than _LONGEST_FORM."""
+    lines = [line.strip() for line in value.splitlines()]
+    for text in dict.fromkeys([value, *lines]):
+        if len(text) < _SHORTEST_FORM:
+            continue
+        for form in dict.fromkeys(_spellings(text)):
+            if len(form) >= _SHORTEST_FORM:
+                yield from (form[i:i + _LONGEST_FORM] for i in range(0, len(form) - _LONGEST_FORM, _LONGEST_FORM))
+                yield form[-_LONGEST_FORM:]
+
+
+def _nested(forms: list[bytes]) -> list[int]:
+    """For each of the sorted `forms` the index of the longest other one that it begins with, or -1."""
+    shorter, around = [], []
+    for index, form in enumerate(forms):
+        while around and not form.startswith(forms[around[-1]]):
+            around.pop()
+        shorter.append(around[-1] if around else -1)
+        around.append(index)
+    return shorter
+''')
+
+
+# ==== masked launch ===================================================================================================
+# Owns the one case where the command is a child: its stdout and stderr run through pipes that we mask. To everybody
+# else the two of us should look like one process, as after an exec.
+#
+# Signals. The child shares our process group, so what is sent to the group (Ctrl-C and Ctrl-Z, a hang-up, `kill -TERM
+# -PGID`, a manager that ends all of a cgroup) reaches it without us, and what is sent to our pid alone reaches it
+# only if we hand it on. Nothing that comes with a signal tells the two apart: `kill` of a group and of a pid look the
+# same, and a child that handled a signal shows no trace of it. So a lookout stands in the group, and a signal that
+# came there too was not meant for us alone. It is an idle `sh`: it holds no value, and a `pkill -f` that means us
+# does not hit it. The limits: a signal has 0.1 s to get to everybody, or the child sees it twice, and so it does when
+# the same one is sent to the group twice within a millisecond; whoever signals us and the lookout but not the child
+# (`kill` with both pids) is not understood.
+#
+# Stopping. When the child stops we stop as well, by a SIGTSTP of our own and only under a terminal, so that a shell
+# sees it; a SIGCONT that did not reach the child is handed on.
+#
+# Over its length in the map of rooms because of the signals: the lookout and what follows from stopping are half of
+# it.
+
+_fold("masked launch", r'''
+_HANDED_ON = frozenset((
+    _signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM, _signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGALRM,
+    _signal.SIGTSTP, _signal.SIGTTIN, _signal.SIGTTOU))
+_GRACE = (0, 0.01, 0.03, 0.06)      # seconds between questions whether a signal has reached the others as well
+
+
+def _run_masked(argv: list, env: dict, redactor: Redactor) -> int:
+    """Runs the command with every value in its stdout and stderr masked; returns its exit status, or dies as it did.
+
+    A stream that is a terminal is handed over as it is, with a note; if both are, the command takes our place.
+    """
+    routes = _masked_routes()
+    if not routes:
+        _exec(argv, env)
+    blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+    inherited, wake = _catch_signals()
+    channels, ends = [], {}
+    for targets in routes:
+        source, end = _high_pipe()
+        channels.append(_Channel(source, targets[0], redactor.stream()))
+        ends.update(dict.fromkeys(targets, end))
+    child, report = _start_child(argv, env, ends, inherited, blocked)
+    for end in set(ends.values()):
+        os.close(end)
+    command = _Command(child)
+    try:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked - _HANDED_ON - {_signal.SIGCHLD, _signal.SIGCONT})
+        _harden()               # after the forks: a core of ours would hold the values
+        with open(report, "rb") as failure:
+            reason = failure.read()
+        if reason:
+            os.waitpid(child, 0)
+            raise HotenvError(reason[0], reason[1:].decode("utf-8", "surrogateescape"))
+        status = _attend(command, wake, channels)
+    finally:
+        command.lookout.dismiss()
+    for channel in channels:
+        if channel.error:
+            raise HotenvError(EXIT_SYSTEM, f"cannot write the command's output: {channel.error.strerror}")
+    return _die_of(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def _masked_routes() -> list[list[int]]:
+    """Which of our descriptors 1 and 2 are masked: those that share a file in one list, so that their order holds."""
+    routes: dict[tuple[int, int], list[int]] = {}
+    terminals = []
+    for target, name in ((1, "stdout"), (2, "stderr")):
+        try:
+            about = os.fstat(target)
+        except OSError:
+            continue        # it is closed, and the child shall have it closed
+        if os.isatty(target):
+            terminals.append(name)
+        else:
+            routes.setdefault((about.st_dev, about.st_ino), []).append(target)
+    if terminals:
+        verb = "is a terminal" if len(terminals) == 1 else "are terminals"
+        try:
+            os.write(2, f"hotenv: {' and '.join(terminals)} {verb}: not masked\n".encode())
+        except OSError:
+            pass            # nobody is there to read it
+    return list(routes.values())
+
+
+def _high_pipe() -> tuple[int, int]:
+    """A pipe, closed on exec, that is none of the descriptors 0 to 2. Two of those at most are closed when we mask, and
+    its first ends are in their places then."""
+    low = os.pipe()
+    high = os.dup(low[0]), os.dup(low[1])
+    for end in low:
+        os.close(end)
+    return high
+
+
+def _catch_signals() -> tuple[dict, int]:
+    """From now on each signal that concerns the child is a byte to be read. Returns how they were handled before; what
+    was ignored stays so, as it would through an exec."""
+    inherited = {}
+    for signum in _HANDED_ON | {_signal.SIGCHLD, _signal.SIGCONT}:
+        ignored = _signal.getsignal(signum) == _signal.SIG_IGN
+        inherited[signum] = _signal.SIG_IGN if ignored else _signal.SIG_DFL
+        if not ignored or signum == _signal.SIGCHLD:        # an ignored SIGCHLD would lose the exit status
+            _signal.signal(signum, lambda *_: None)
+    wake, end = _high_pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(end, False)
+    _signal.set_wakeup_fd(end, warn_on_full_buffer=False)
+    return inherited, wake
+
+
+def _start_child(argv: list, env: dict, ends: dict, inherited: dict, blocked: set) -> tuple[int, int]:
+    """Forks and executes. Returns the pid, and a descriptor to read a failure from: its exit code and reason."""
+    report, failed = _high_pipe()
+    child = os.fork()
+    if child:
+        os.close(failed)
+        return child, report
+    try:
+        for target, end in ends.items():
+            os.dup2(end, target)
+        for signum, handling in inherited.items():
+            _signal.signal(signum, handling)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
+        _exec(argv, env)
+    except HotenvError as error:
+        os.write(failed, bytes((error.code,)) + str(error).encode("utf-8", "surrogateescape"))
+    finally:
+        os._exit(EXIT_SYSTEM)
+
+
+class _Lookout:
+    """The idle process in our group that tells a signal to the group from one to us: it says which came there."""
+
+    def __init__(self) -> None:
+        questions, self._ask = _high_pipe()         # when we are gone, it reads the end of them and goes too
+        self._answers, output = _high_pipe()
+        self._said = b""
+        traps = "".join(f"trap 'echo {signum:d}; got=1' {signum:d};" for signum in _HANDED_ON)
+        # A signal makes `read` fail in some shells, as the end of all questions does; in others its trap waits for one.
+        script = traps + "while got=; do if read x; then echo .; elif [ ! $got ]; then exit; fi; done"
+        blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+        self._pid = os.fork()
+        if not self._pid:
+            try:
+                for target, end in enumerate((questions, output, os.open(os.devnull, os.O_WRONLY))):
+                    os.dup2(end, target)
+                for signum in _HANDED_ON:
+                    _signal.signal(signum, _signal.SIG_DFL)
+                _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
+                os.execve("/bin/sh", ["sh", "-c", script], {})
+            finally:
+                os._exit(0)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
+        os.close(questions)
+        os.close(output)
+
+    def hits(self) -> set[int]:
+        """The signals that came there since the last question. The first may have killed it before its traps stood."""
+        from select import select
+        try:
+            os.write(self._ask, b"\n")
+            while b"." not in self._said:
+                if not select((self._answers,), (), (), 1)[0]:
+                    os.kill(self._pid, _signal.SIGCONT)     # somebody stopped it
+                    continue
+                more = os.read(self._answers, 4096)
+                if not more:
+                    raise BrokenPipeError
+                self._said += more
+        except BrokenPipeError:
+            _, status = os.waitpid(self._pid, 0)
+            os.close(self._ask)
+            os.close(self._answers)
+            self.__init__()
+            return {os.WTERMSIG(status)}
+        came, _, self._said = self._said.partition(b".\n")
+        return {int(signum) for signum in came.split()}
+
+    def dismiss(self) -> None:
+        """It has gone when this returns."""
+        os.kill(self._pid, _signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+
+
+class _Channel:
+    """One pipe from the child to one of our descriptors. It reads only when all that was read before is written."""
+
+    def __init__(self, source: int, target: int, stream: _Stream) -> None:
+        from select import PIPE_BUF
+        self.source, self.target, self._stream = source, target, stream
+        self.pending = memoryview(b"")
+        self.error: OSError | None = None
+        self._left: int | None = None   # bytes that were in the pipe when the child had ended
+        # So much a pipe takes without blocking once it has said that it can be written.
+        self._portion = _MASK_STEP if stat.S_ISREG(os.fstat(target).st_mode) else PIPE_BUF
+
+    def expect_no_more(self) -> None:
+        """The child has ended: what is in the pipe now is the rest, whoever else still holds its other end."""
+        if self.source >= 0:
+            from fcntl import ioctl
+            from termios import FIONREAD
+            self._left = int.from_bytes(ioctl(self.source, FIONREAD, bytes(4)), sys.byteorder)
+            if not self._left:
+                self.pending = memoryview(bytes(self.pending) + self._stream.flush())
+                self._close()
+
+    def read(self) -> None:
+        """Takes what is there, masks it and leaves it pending."""
+        raw = os.read(self.source, _MASK_STEP if self._left is None else min(_MASK_STEP, self._left))
+        if self._left is not None:
+            self._left -= len(raw)
+        masked = self._stream.feed(raw)
+        if not raw or self._left == 0:
+            masked += self._stream.flush()
+            self._close()
+        self.pending = memoryview(masked)
+
+    def write(self) -> None:
+        """Writes some of what is pending. When that cannot be, the pipe is closed: the child learns it as we did."""
+        try:
+            self.pending = self.pending[os.write(self.target, self.pending[:self._portion]):]
+        except BlockingIOError:
+            pass            # somebody else made the descriptor non-blocking
+        except OSError as error:
+            self.pending = memoryview(b"")
+            self._close()
+            if error.errno != errno.EPIPE:
+                self.error = error
+
+    def _close(self) -> None:
+        if self.source >= 0:
+            os.close(self.source)
+            self.source = -1
+
+
+class _Command:
+    """The child, and what the outside does to it by way of us."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid, self.stopped = pid, False
+        self.status: int | None = None      # its wait status, once it has ended
+        self.lookout = _Lookout()
+        self._shared: set[int] = set()      # what was sent to all of us, and has not yet come here
+
+    def hand_on(self, caught: set[int]) -> None:
+        """Sends the child those of the caught signals that did not reach it anyway."""
+        if _signal.SIGCONT in caught:
+            for patience in _GRACE if self.stopped else ():
+                time.sleep(patience)
+                if self._follow():
+                    break
+            else:
+                os.kill(self.pid, _signal.SIGCONT)
+        due = caught & _HANDED_ON
+        for patience in _GRACE if due else ():
+            time.sleep(patience)
+            self._shared |= self.lookout.hits()
+            due, self._shared = due - self._shared, self._shared - due
+            if not due:
+                return
+        for signum in due:
+            os.kill(self.pid, signum)
+
+    def has_stopped(self) -> bool:
+        """Asks what has become of the child since; whether it has just stopped."""
+        before = self.stopped
+        while self.status is None and self._follow():
+            pass
+        return self.stopped and not before
+
+    def _follow(self) -> bool:
+        changed, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+        if changed:
+            self.stopped = os.WIFSTOPPED(status)
+            if not self.stopped and not os.WIFCONTINUED(status):
+                self.status = status
+        return bool(changed)
+
+
+def _attend(command: _Command, wake: int, channels: list[_Channel]) -> int:
+    """Carries output and signals until the child has ended and all it wrote is out; returns its wait status."""
+    while command.status is None or any(channel.pending or channel.source >= 0 for channel in channels):
+        if wake not in _carry(channels, wake):
+            continue
+        caught = set(os.read(wake, 4096))
+        if command.status is not None:
+            continue
+        command.hand_on(caught)
+        if command.has_stopped():
+            _stop_too(channels, wake)
+        elif command.status is not None:
+            for channel in channels:
+                channel.expect_no_more()
+            for signum in _HANDED_ON:       # from here on they are meant for us, who may wait for a slow reader
+                if _signal.getsignal(signum) != _signal.SIG_IGN:
+                    _signal.signal(signum, _signal.SIG_DFL)
+    return command.status
+
+
+def _carry(channels: list[_Channel], wake: int, patience: int | None = None) -> list[int]:
+    """Waits until something can be read or written or a signal came; reads or writes it. Returns what was ready."""
+    from select import POLLIN, POLLOUT, poll
+    doors, poller = {}, poll()
+    for channel in channels:
+        if channel.pending:
+            doors[channel.target] = channel.write
+            poller.register(channel.target, POLLOUT)
+        elif channel.source >= 0:
+            doors[channel.source] = channel.read
+            poller.register(channel.source, POLLIN)
+    poller.register(wake, POLLIN)
+    ready = [descriptor for descriptor, _ in poller.poll(patience)]
+    for descriptor in ready:
+        if descriptor != wake:
+            doors[descriptor]()
+    return ready
+
+
+def _stop_too(channels: list[_Channel], wake: int) -> None:
+    """The child has stopped: what it wrote goes out, then we stop, until somebody continues us."""
+    for _ in range(1000):               # a bound, for what another process may write without end
+        if not set(_carry(channels, wake, 0)) - {wake}:
+            break
+    try:
+        os.close(os.open(os.ctermid(), os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return                          # no terminal, no shell that would continue us
+    handler = _signal.signal(_signal.SIGTSTP, _signal.SIG_DFL)
+    os.kill(os.getpid(), _signal.SIGTSTP)
+    _signal.signal(_signal.SIGTSTP, handler)
+''')
 
 
 # ==== terminal ========================================================================================================
@@ -1539,13 +2168,13 @@ def _uncarriable(name: str, form: str) -> HotenvError:
 _SHELL_OWN = """
     ARGC BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_CMDS BASH_COMMAND BASH_LINENO BASH_SOURCE
     BASH_SUBSHELL BASH_VERSINFO COLUMNS DIRSTACK EGID EPOCHREALTIME EPOCHSECONDS ERRNO EUID FUNCNAME FUNCNEST GID
-    GROUPS HISTCMD HISTSIZE KEYBOARD_HACK KEYTIMEOUT LINENO LINES LISTMAX MAILCHECK OPTIND PPID RANDOM SAVEHIST
-    SECONDS SHELLOPTS SHLVL SRANDOM TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE UID USERNAME WATCH ZSH_EVAL_CONTEXT
-    ZSH_SUBSHELL _ aliases argv builtins cdpath commands dirstack dis_aliases dis_builtins dis_functions
+    GROUPS HISTCHARS HISTCMD HISTSIZE KEYBOARD_HACK KEYTIMEOUT LINENO LINES LISTMAX MAILCHECK OPTIND PPID RANDOM
+    SAVEHIST SECONDS SHELLOPTS SHLVL SRANDOM TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE UID USERNAME WATCH
+    ZSH_EVAL_CONTEXT ZSH_SUBSHELL _ aliases argv builtins cdpath commands dirstack dis_aliases dis_builtins dis_functions
     dis_functions_source dis_galiases dis_patchars dis_reswords dis_saliases fignore fpath funcfiletrace
-    funcsourcetrace funcstack functions functions_source functrace galiases history historywords jobdirs jobstates
-    jobtexts keymaps mailpath manpath module_path modules nameddirs options parameters patchars path pipestatus
-    psvar reswords saliases signals status termcap terminfo userdirs usergroups watch widgets zsh_eval_context
+    funcsourcetrace funcstack functions functions_source functrace galiases histchars history historywords jobdirs
+    jobstates jobtexts keymaps mailpath manpath module_path modules nameddirs options parameters patchars path
+    pipestatus psvar reswords saliases signals status termcap terminfo userdirs usergroups watch widgets zsh_eval_context
     zsh_scheduled_events
 """
 
@@ -1560,10 +2189,20 @@ def _as_sh(env: Dict[str, str]) -> str:
     return "".join(lines)
 
 
+def _as_names(env: Dict[str, str]) -> str:
+    for name in env:
+        if "\n" in name:
+            raise _uncarriable(name, "names")
+    return "".join([f"{name}\n" for name in env])
+
+
 def _as_json(env: Dict[str, str]) -> str:
     import json
 
-    return json.dumps(env, indent=2) + "\n"
+    for name, value in env.items():
+        if not _is_utf8(name + value):
+            raise _uncarriable(name, "json")
+    return json.dumps(env, indent=2, ensure_ascii=False) + "\n"
 
 
 _FORMATS: Dict[str, Callable[[Dict[str, str]], str]] = {
@@ -1572,7 +2211,7 @@ _FORMATS: Dict[str, Callable[[Dict[str, str]], str]] = {
     "sh": _as_sh,
     "json": _as_json,
     "nul": lambda env: "".join([f"{name}={value}\0" for name, value in env.items()]),
-    "names": lambda env: "".join([f"{name}\n" for name in env]),
+    "names": _as_names,
 }
 ''')
 
@@ -1586,7 +2225,7 @@ def _status_command(argv: List[str]) -> int:
                      "  hotenv status --json")
     parser.add_argument("--json", action="store_true", help="print JSON; times are seconds since 1970, or null")
     _add_session_options(parser)
-    options = parser.parse_args(argv)
+    options = parser.parse_args(argv, _Options())
     marker = None if options.socket or os.environ.get("HOTENV_SOCKET") else _find_marker()
     path = options.socket or _find_session()
     found = {"live": False, "socket": path, "marker": marker, "pid": None, "since": None, "ends": None}
@@ -1617,7 +2256,8 @@ def _print_status(found: Dict[str, Any]) -> int:
     left = found["ends"] and max(0, int(found["ends"] - time.time()))
     lines = ["live", f"socket  {found['socket']}", f"marker  {found['marker'] or 'none: the socket was named'}",
              f"server  {'unknown: the socket is forwarded' if found['pid'] is None else 'pid ' + str(found['pid'])}",
-             f"since   {moment(found['since'])}", f"ends    {moment(found['ends'])}" + (f", in {_duration(left)}" if left else "")]
+             f"since   {moment(found['since'])}",
+             f"ends    {moment(found['ends'])}" + (f", in {_duration(left)}" if left else "")]
     return _write(1, "".join(_shown(line) + "\n" for line in lines).encode("utf-8", "backslashreplace"))
 
 
@@ -1640,14 +2280,14 @@ def _is_server(pid: int) -> bool:
 def _stop_command(argv: List[str]) -> int:
     parser = _parser("stop", "End the session of this directory; returns when its files are gone.", "  hotenv stop")
     _add_session_options(parser)
-    options = parser.parse_args(argv)
+    options = parser.parse_args(argv, _Options())
     path = options.socket or _find_session()
     try:
         sock = _connect(path, options.peer_uid)
     except HotenvError as error:
         if error.code == EXIT_UNREACHABLE:
-            raise HotenvError(EXIT_UNREACHABLE, f"the session at {_shown(path)} is not there any more: nothing to stop; "
-                                                f"`{_invocation()} serve --force` replaces what it left") from None
+            raise HotenvError(EXIT_UNREACHABLE, f"nobody answers at {_shown(path)} any more: nothing to stop; "
+                                                f"`{_invocation()} serve --force` replaces what is left") from None
         raise
     try:
         _terminate(sock, path)
@@ -1671,8 +2311,8 @@ def _terminate(sock: Any, path: str) -> None:
     pinned = os.pidfd_open(pid) if hasattr(os, "pidfd_open") and pid > 1 else None
     try:
         if not _is_server(pid) or not _still_open(sock):
-            raise HotenvError(EXIT_SYSTEM, f"who serves {_shown(path)} cannot be told from here (a forwarded socket, or "
-                                           "another pid namespace): run `stop` where the session was started")
+            raise HotenvError(EXIT_SYSTEM, f"who serves {_shown(path)} cannot be told from here (a forwarded socket, "
+                                           "or another pid namespace): run `stop` where the session was started")
         if pinned is not None:
             _signal.pidfd_send_signal(pinned, _signal.SIGTERM)
         else:
@@ -1695,12 +2335,13 @@ def _still_open(sock: Any) -> bool:
 
 
 def _shellenv_command(argv: List[str]) -> int:
-    _parser("shellenv", "Print a shell function `hotenv` that runs this file: short to type, and compiled only once.",
-            '  eval "$(python3 ~/trusted/hotenv.py shellenv)"     # in ~/.profile, ~/.bashrc or ~/.zshrc').parse_args(argv)
+    parser = _parser("shellenv", "Print a shell function `hotenv` that runs this file: short, and compiled only once.",
+                     '  eval "$(python3 ~/trusted/hotenv.py shellenv)"     # in ~/.profile, ~/.bashrc or ~/.zshrc')
+    parser.parse_args(argv)
     import shlex
 
     directory, name = os.path.split(os.path.abspath(__file__))
-    # By import, so that a .pyc serves; appended, so that the directory's neighbours hide nothing of the standard library.
+    # By import, so that a .pyc serves; appended, so that its neighbours hide nothing of the standard library.
     program = (f"import sys; sys.path.append({directory!r}); "
                f"sys.exit(__import__({os.path.splitext(name)[0]!r}).main())")
     words = " ".join(map(shlex.quote, [sys.executable or "python3", "-I", "-S", "-c", program]))
@@ -1750,10 +2391,12 @@ def _say(message: str) -> None:
 
 
 def _command(argv: List[str]) -> int:
-    if argv[:2] == ["run", "--"] and len(argv) > 2:  # the two forms of every day, without argparse: 4 ms
-        return _run(None, argv[2:])
+    if argv[:2] == ["run", "--"] and len(argv) > 2:  # the forms of every day, without argparse: 4 ms
+        return _run(_Options, argv[2:])
     if argv == ["dump"]:
-        return _dump(None)
+        return _dump(_Options)
+    if argv == ["serve"]:
+        return _serve(_Options)
     name = argv[0] if argv else ""
     if name in ("-h", "--help"):
         return _write(1, _USAGE.encode())
@@ -1771,6 +2414,18 @@ def _command(argv: List[str]) -> int:
     room, function = _COMMANDS[name]
     _unfold(room)
     return globals()[function](argv[1:])
+
+
+class _Options:
+    """Every option of every command as it is when nothing is said."""
+
+    socket = peer_uid = only = level = log = None
+    force = background = prompt = isolated = optional = mask = json = False
+    timeout, max_age, format = IDLE_TIMEOUT, MAX_DURATION, "plain"
+    pass_through: List[str] = []
+    define: List[str] = []
+    bin: List[str] = []
+    no_mask: List[str] = []
 
 
 _USAGE = """\
@@ -1794,12 +2449,16 @@ def _parser(command: str, summary: str, example: str) -> Any:
         def print_help(self, file: Any = None) -> None:
             _write(1, self.format_help().encode("utf-8", "backslashreplace"))
 
+    def formatter(prog: str) -> Any:
+        return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=100)
+
     return Parser(prog=f"hotenv {command}", description=summary, epilog=f"example:\n{example}", allow_abbrev=False,
-                  formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=100))
+                  formatter_class=formatter)
 
 
 def _add_session_options(parser: Any) -> None:
-    parser.add_argument("--socket", metavar="PATH", help="ask this socket; else $HOTENV_SOCKET, else the nearest .hotenv")
+    parser.add_argument("--socket", metavar="PATH",
+                        help="ask this socket; else $HOTENV_SOCKET, else the nearest .hotenv")
     parser.add_argument("--peer-uid", metavar="N", type=int, help="also believe a server of this user id")
 
 
@@ -1835,9 +2494,9 @@ def _serve_command(argv: List[str]) -> int:
     parser = _parser("serve", "Read dotenv lines from stdin, hold them in memory, hand them to `hotenv run`.",
                      "  pass show deploy/env | hotenv serve --timeout 15m")
     add = parser.add_argument
-    add("-t", "--timeout", metavar="DUR", type=_parse_duration, default=IDLE_TIMEOUT,
+    add("-t", "--timeout", metavar="DUR", type=_parse_duration,
         help="end after this much idle time: 300, 90s, 5m, 1h30m (default: 5m)")
-    add("--max-age", metavar="DUR", type=_parse_duration, default=MAX_DURATION,
+    add("--max-age", metavar="DUR", type=_parse_duration,
         help="end after this time in any case (default: no limit)")
     add("-f", "--force", action="store_true", help="replace the session that is here")
     volume = parser.add_mutually_exclusive_group()
@@ -1847,7 +2506,7 @@ def _serve_command(argv: List[str]) -> int:
     add("--background", action="store_true", help="return as soon as requests are accepted")
     add("--log", metavar="FILE", help="with --background: append the request log to FILE (default: no log)")
     add("--prompt", action="store_true", help="ask for each bare value `?text` on the terminal, showing `text`")
-    options = parser.parse_args(argv)
+    options = parser.parse_args(argv, _Options())
     if options.log is not None and not options.background:
         raise HotenvError(EXIT_USAGE, "serve: --log goes with --background; in the foreground, redirect: 2>> FILE")
     return _serve(options)
@@ -1869,8 +2528,9 @@ def _serve(options: Any) -> int:
     env = resolve_env(entries, _host_environment(), prompt)
     response, count = _encode_snapshot(env), len(env)
     if len(response) > MAX_RESPONSE:
-        raise HotenvError(EXIT_INPUT, f"the environment is over {MAX_RESPONSE >> 20} MiB when encoded: no client takes it")
+        raise HotenvError(EXIT_INPUT, f"the environment is over {MAX_RESPONSE >> 20} MiB encoded: no client takes it")
     del entries, env
+    _give_back_memory()
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.close(null)
@@ -1932,7 +2592,7 @@ def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) 
         listener = files.bind()
         signals.die_if_received()
         _raise_descriptor_limit()
-        server = _Server(listener, response, files, _Log(2, options.level or ""), options.timeout, options.max_age)
+        server = _Server(listener, response, files, _Log(2, options.level), options.timeout, options.max_age)
         files.stamp(time.time() + server.deadline - _now())
         files.publish(options.force)
         served = True
@@ -2012,36 +2672,45 @@ def _run_command(argv: List[str]) -> int:
     parser.usage = "hotenv run [options] -- COMMAND [ARG...]"
     add = parser.add_argument
     add("--only", metavar="NAMES", help="hand over these alone: NAME,PREFIX*,... (no boundary: a child can ask itself)")
-    add("--isolated", action="store_true", help="start from an allowlist (PATH, HOME, TERM, ...), not from all you have")
-    add("--pass", metavar="NAME", action="append", default=[], dest="pass_through",
+    add("--isolated", action="store_true",
+        help="start from an allowlist (PATH, HOME, TERM, ...), not from all you have")
+    add("--pass", metavar="NAME", action="append", dest="pass_through",
         help="with --isolated: hand over this variable of yours too")
-    add("--define", metavar="NAME=VALUE", action="append", default=[],
+    add("--define", metavar="NAME=VALUE", action="append",
         help="set a variable that is no secret: `ps` shows it")
-    add("--bin", metavar="DIR", action="append", default=[], help="put a directory before PATH")
+    add("--bin", metavar="DIR", action="append", help="put a directory before PATH")
+    add("--mask", action="store_true", help="hide the session's values in the command's output, but on a terminal")
+    add("--no-mask", metavar="NAME", action="append", help="with --mask: let this variable's value be seen")
     add("--optional", action="store_true", help="without a session, run the command as it is, and say so")
     _add_session_options(parser)
-    own, separator, command = _split(argv)
-    options = parser.parse_args(own)
+    own, command = _split(argv)
+    options = parser.parse_args(own, _Options())
     if not command:
         raise HotenvError(EXIT_USAGE, f"run: the command goes after `--`: {_invocation()} run -- COMMAND...")
     if options.pass_through and not options.isolated:
-        raise HotenvError(EXIT_USAGE, "run: --pass goes with --isolated; without it the command gets all variables anyway")
+        raise HotenvError(EXIT_USAGE, "run: --pass goes with --isolated: without it the command gets them all")
+    if options.no_mask and not options.mask:
+        raise HotenvError(EXIT_USAGE, "run: --no-mask goes with --mask")
     return _run(options, command)
 
 
-def _split(argv: List[str]) -> Tuple[List[str], bool, List[str]]:
+def _split(argv: List[str]) -> Tuple[List[str], List[str]]:
     """What stands before the first `--` is ours; what stands behind it is the command's, to the letter."""
     if "--" not in argv:
-        return argv, False, []
+        return argv, []
     at = argv.index("--")
-    return argv[:at], True, argv[at + 1:]
+    return argv[:at], argv[at + 1:]
+
+
+def _as_utf8(words: Sequence[str]) -> List[str]:
+    """Arguments as text that stands for their bytes whatever the locale, as the environment's is."""
+    if sys.getfilesystemencoding() == "utf-8":
+        return list(words)
+    return [os.fsencode(word).decode("utf-8", "surrogateescape") for word in words]
 
 
 def _run(options: Any, command: List[str]) -> int:
     host = _host_environment()
-    if options is None:
-        host.update(_ask("run", command, None))
-        _exec(command, host)
     try:
         snapshot = _ask("run", command, options)
     except HotenvError as error:
@@ -2049,33 +2718,40 @@ def _run(options: Any, command: List[str]) -> int:
             raise
         _say(f"{str(error).split(';')[0]}; running without one")
         snapshot = {}
-    else:
-        snapshot = _chosen(snapshot, options.only)
-    _exec(command, _child_environment(host, snapshot, options))
+    env = _child_environment(host, _chosen(snapshot, options.only if snapshot else None), options)
+    if options.mask:
+        redactor = _redactor(snapshot, options.no_mask)
+        return _run_masked(command, env, redactor)
+    _exec(command, env)
+
+
+def _redactor(snapshot: Dict[str, str], lifted: Sequence[str]) -> Redactor:
+    """For all values of the session, also those that the command does not get: it may have them by other ways."""
+    _unfold("redaction")
+    _unfold("masked launch")
+    unknown = [name for name in _as_utf8(lifted) if name not in snapshot]
+    if unknown and snapshot:
+        raise HotenvError(EXIT_USAGE, f"--no-mask: the session has no {_shown(unknown[0])}")
+    redactor = Redactor(snapshot, _as_utf8(lifted))
+    if redactor.unmaskable:
+        _say(f"too short to mask: {', '.join(map(_shown, redactor.unmaskable))}")
+    return redactor
 
 
 def _ask(command: str, args: List[str], options: Any) -> Dict[str, str]:
-    if sys.getfilesystemencoding() != "utf-8":
-        args = [os.fsencode(arg).decode("utf-8", "surrogateescape") for arg in args]
-    if options is None:
-        return fetch(command, args)
-    return fetch(command, args, options.socket, peer_uid=options.peer_uid)
+    return fetch(command, _as_utf8(args), options.socket, peer_uid=options.peer_uid)
 
 
 def _child_environment(host: Dict[str, str], snapshot: Dict[str, str], options: Any) -> Dict[str, str]:
     """Host or allowlist, snapshot, --define, --bin: always in this order."""
     define = dict(snapshot)
-    for text in options.define:
+    for text in _as_utf8(options.define):
         name, equals, value = text.partition("=")
         if not name or not equals:
             raise HotenvError(EXIT_USAGE, f"run: --define takes NAME=VALUE, and {_shown(name)!r} has no `=` or no name")
-        define[name] = os.fsencode(value).decode("utf-8", "surrogateescape")
-    if options.isolated:
-        return build_isolated_env(host, options.pass_through, define, options.bin)
-    env = {**host, **define}
-    if options.bin:
-        env["PATH"] = os.pathsep.join([*options.bin, *([env["PATH"]] if env.get("PATH") else [])])
-    return env
+        define[name] = value
+    kept = _as_utf8(options.pass_through) if options.isolated else list(host)
+    return build_isolated_env(host, kept, define, _as_utf8(options.bin))
 
 
 def _chosen(snapshot: Dict[str, str], only: Optional[str]) -> Dict[str, str]:
@@ -2083,7 +2759,7 @@ def _chosen(snapshot: Dict[str, str], only: Optional[str]) -> Dict[str, str]:
     if only is None:
         return snapshot
     chosen: Dict[str, str] = {}
-    for wanted in only.split(","):
+    for wanted in _as_utf8([only])[0].split(","):
         names = [name for name in snapshot
                  if name == wanted or wanted.endswith("*") and name.startswith(wanted[:-1])]
         if not names:
@@ -2091,7 +2767,8 @@ def _chosen(snapshot: Dict[str, str], only: Optional[str]) -> Dict[str, str]:
 
             near = difflib.get_close_matches(wanted.rstrip("*"), snapshot, 5, 0.5)
             hint = f"; near it: {', '.join(map(_shown, near))}" if near else ""
-            raise HotenvError(EXIT_USAGE, f"--only: the session has no {_shown(wanted) or 'variable without a name'}{hint}")
+            name = _shown(wanted) or "variable without a name"
+            raise HotenvError(EXIT_USAGE, f"--only: the session has no {name}{hint}")
         chosen.update((name, snapshot[name]) for name in names)
     return chosen
 
@@ -2100,17 +2777,15 @@ def _dump_command(argv: List[str]) -> int:
     _unfold("formats")
     parser = _parser("dump", "Print the session's environment.", "  hotenv dump --format names")
     parser.add_argument("--only", metavar="NAMES", help="print these alone: NAME,PREFIX*,...")
-    parser.add_argument("--format", choices=list(_FORMATS), default="plain",
-                        help="plain (KEY=VALUE), dotenv (for a parser), sh (for eval), json, nul (KEY=VALUE, NUL), names")
+    parser.add_argument("--format", choices=list(_FORMATS),
+                        help="plain (KEY=VALUE), dotenv (to be parsed), sh (for eval), json, nul, names")
     _add_session_options(parser)
-    return _dump(parser.parse_args(argv))
+    return _dump(parser.parse_args(argv, _Options()))
 
 
 def _dump(options: Any) -> int:
-    snapshot = _ask("dump", [], options)
-    if options is not None:
-        snapshot = _chosen(snapshot, options.only)
-    form = _as_plain if options is None else _FORMATS[options.format]
+    snapshot = _chosen(_ask("dump", [], options), options.only)
+    form = _as_plain if options.format == "plain" else _FORMATS[options.format]
     return _write(1, form(snapshot).encode("utf-8", "surrogateescape"))
 
 
