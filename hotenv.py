@@ -2170,12 +2170,12 @@ _SHELL_OWN = """
     BASH_SUBSHELL BASH_VERSINFO COLUMNS DIRSTACK EGID EPOCHREALTIME EPOCHSECONDS ERRNO EUID FUNCNAME FUNCNEST GID
     GROUPS HISTCHARS HISTCMD HISTSIZE KEYBOARD_HACK KEYTIMEOUT LINENO LINES LISTMAX MAILCHECK OPTIND PPID RANDOM
     SAVEHIST SECONDS SHELLOPTS SHLVL SRANDOM TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE UID USERNAME WATCH
-    ZSH_EVAL_CONTEXT ZSH_SUBSHELL _ aliases argv builtins cdpath commands dirstack dis_aliases dis_builtins dis_functions
-    dis_functions_source dis_galiases dis_patchars dis_reswords dis_saliases fignore fpath funcfiletrace
-    funcsourcetrace funcstack functions functions_source functrace galiases histchars history historywords jobdirs
-    jobstates jobtexts keymaps mailpath manpath module_path modules nameddirs options parameters patchars path
-    pipestatus psvar reswords saliases signals status termcap terminfo userdirs usergroups watch widgets zsh_eval_context
-    zsh_scheduled_events
+    ZSH_EVAL_CONTEXT ZSH_SUBSHELL _ aliases argv builtins cdpath commands dirstack dis_aliases dis_builtins
+    dis_functions dis_functions_source dis_galiases dis_patchars dis_reswords dis_saliases fignore fpath
+    funcfiletrace funcsourcetrace funcstack functions functions_source functrace galiases histchars history
+    historywords jobdirs jobstates jobtexts keymaps mailpath manpath module_path modules nameddirs options
+    parameters patchars path pipestatus psvar reswords saliases signals status termcap terminfo userdirs usergroups
+    watch widgets zsh_eval_context zsh_scheduled_events
 """
 
 
@@ -2429,8 +2429,8 @@ class _Options:
 
 
 _USAGE = """\
-usage: hotenv serve [options] < secrets.env    hold an environment in memory, for this directory and below
-       hotenv run [options] -- COMMAND...      run a command with it
+usage: hotenv serve [options] < secrets.env    hold an environment in memory, for this directory
+       hotenv run [options] -- COMMAND...      run a command with it, from here or below
        hotenv dump [options]                   print it
        hotenv status | stop                    look at the session, or end it
        hotenv shellenv                         print a shell function that runs this file
@@ -2595,6 +2595,7 @@ def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) 
         server = _Server(listener, response, files, _Log(2, options.level), options.timeout, options.max_age)
         files.stamp(time.time() + server.deadline - _now())
         files.publish(options.force)
+        signals.die_if_received()
         served = True
         talks = os.isatty(2) and options.level != "quiet"
         if talks:
@@ -2689,6 +2690,9 @@ def _run_command(argv: List[str]) -> int:
         raise HotenvError(EXIT_USAGE, f"run: the command goes after `--`: {_invocation()} run -- COMMAND...")
     if options.pass_through and not options.isolated:
         raise HotenvError(EXIT_USAGE, "run: --pass goes with --isolated: without it the command gets them all")
+    for text in options.define:
+        if text.find("=") < 1:
+            raise HotenvError(EXIT_USAGE, "run: --define takes NAME=VALUE, and one has no `=` or no name")
     if options.no_mask and not options.mask:
         raise HotenvError(EXIT_USAGE, "run: --no-mask goes with --mask")
     return _run(options, command)
@@ -2745,11 +2749,7 @@ def _ask(command: str, args: List[str], options: Any) -> Dict[str, str]:
 def _child_environment(host: Dict[str, str], snapshot: Dict[str, str], options: Any) -> Dict[str, str]:
     """Host or allowlist, snapshot, --define, --bin: always in this order."""
     define = dict(snapshot)
-    for text in _as_utf8(options.define):
-        name, equals, value = text.partition("=")
-        if not name or not equals:
-            raise HotenvError(EXIT_USAGE, f"run: --define takes NAME=VALUE, and {_shown(name)!r} has no `=` or no name")
-        define[name] = value
+    define.update(text.partition("=")[::2] for text in _as_utf8(options.define))
     kept = _as_utf8(options.pass_through) if options.isolated else list(host)
     return build_isolated_env(host, kept, define, _as_utf8(options.bin))
 
