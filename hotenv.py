@@ -28,7 +28,7 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 #
 # The rooms, in the order in which data flows; each calls only rooms above it:
 #   limits and errors | dotenv | environment | session files | protocol | server | client | launch |
-#   folds: redaction, masked launch, terminal, formats, daily use | command line
+#   folds: redaction, masked launch, hermetic, hermetic host, shell session, mcp, terminal, formats, daily use | command line
 
 from __future__ import annotations
 
@@ -1436,6 +1436,7 @@ def _exec_failure(command: str, error: OSError, env: Mapping[bytes, bytes]) -> H
 # then compiled into this module under its own line numbers, so tracebacks, debuggers and `inspect` see nothing special.
 
 _folds: Dict[str, Tuple[int, str]] = {}
+_entered: set = set()
 
 
 def _fold(room: str, source: str) -> None:
@@ -1443,12 +1444,14 @@ def _fold(room: str, source: str) -> None:
 
 
 def _unfold(room: str) -> None:
-    if room in _folds:
-        line, source = _folds.pop(room)
+    if room and room not in _entered:
+        _entered.add(room)
+        line, source = _folds[room]
         exec(compile("\n" * (line - 1) + source, __file__, "exec"), globals())
 
 
-_PUBLIC = {"Redactor": "redaction"}  # public names in folds, and where they are
+_PUBLIC = {"Redactor": "redaction", "ShellSession": "shell session", "ExecResult": "shell session",
+           "SessionPoisoned": "shell session", "PolicyDenied": "shell session"}  # public names in folds
 
 
 def __getattr__(name: str) -> Any:
@@ -1749,14 +1752,14 @@ _HANDED_ON = frozenset((
 _GRACE = (0, 0.01, 0.03, 0.06)      # seconds between questions whether a signal has reached the others as well
 
 
-def _run_masked(argv: list, env: dict, redactor: Redactor) -> int:
-    """Runs the command with every value in its stdout and stderr masked; returns its exit status, or dies as it did.
+def _run_masked(become: Callable[[], None], redactor: Redactor) -> int:
+    """Has a child `become` the command, with every value in its stdout and stderr masked; returns its exit status, or dies as it did.
 
     A stream that is a terminal is handed over as it is, with a note; if both are, the command takes our place.
     """
     routes = _masked_routes()
     if not routes:
-        _exec(argv, env)
+        become()
     blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
     inherited, wake = _catch_signals()
     channels, ends = [], {}
@@ -1764,7 +1767,7 @@ def _run_masked(argv: list, env: dict, redactor: Redactor) -> int:
         source, end = _high_pipe()
         channels.append(_Channel(source, targets[0], redactor.stream()))
         ends.update(dict.fromkeys(targets, end))
-    child, report = _start_child(argv, env, ends, inherited, blocked)
+    child, report = _start_child(become, ends, inherited, blocked)
     for end in set(ends.values()):
         os.close(end)
     command = _Command(child)
@@ -1833,7 +1836,7 @@ def _catch_signals() -> tuple[dict, int]:
     return inherited, wake
 
 
-def _start_child(argv: list, env: dict, ends: dict, inherited: dict, blocked: set) -> tuple[int, int]:
+def _start_child(become: Callable[[], None], ends: dict, inherited: dict, blocked: set) -> tuple[int, int]:
     """Forks and executes. Returns the pid, and a descriptor to read a failure from: its exit code and reason."""
     report, failed = _high_pipe()
     child = os.fork()
@@ -1846,7 +1849,7 @@ def _start_child(argv: list, env: dict, ends: dict, inherited: dict, blocked: se
         for signum, handling in inherited.items():
             _signal.signal(signum, handling)
         _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
-        _exec(argv, env)
+        become()
     except HotenvError as error:
         os.write(failed, bytes((error.code,)) + str(error).encode("utf-8", "surrogateescape"))
     finally:
@@ -2056,6 +2059,2480 @@ def _stop_too(channels: list[_Channel], wake: int) -> None:
 ''')
 
 
+# ==== hermetic ========================================================================================================
+# Owns the guards: what a guarded Python program may not do, and how its children come to be guarded too. This room is
+# cut out of the source between its banner and the next one and runs verbatim in the target's interpreter (CPython 3.8
+# or later), given nothing but errno, os, stat and sys: it calls no other room, and only "hermetic host" calls it.
+#
+# One audit hook (PEP 578) decides; raising from it aborts the action. Patches stand where CPython raises no event, or
+# one that comes too late. Whatever goes wrong in a check closes: it never lets through. All this is for programs that
+# make mistakes, not for ones that mean harm. What stands above "part 1" is compiled at the start of every child and so
+# is short; the rest is compiled there when it is first needed.
+
+_fold("hermetic", r'''
+_WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_EVENTS = frozenset(
+    "open import sqlite3.connect subprocess.Popen pty.spawn ctypes.dlopen ctypes.dlsym ctypes.dlsym/handle "
+    "ctypes.call_function ctypes.cdata ctypes.cdata/buffer ctypes.string_at socket.connect socket.bind socket.sendto "
+    "socket.sendmsg socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr socket.getnameinfo os.chflags os.chmod "
+    "os.chown os.exec os.fork os.forkpty os.link os.listdir os.mkdir os.posix_spawn os.remove os.removexattr os.rename "
+    "os.rmdir os.scandir os.setxattr os.spawn os.symlink os.system os.truncate os.utime".split())
+_WATCHED = frozenset(  # modules that are patched once they are there, or refused
+    "_socket _ssl _posixsubprocess readline _gdbm _dbm _sqlite3 _interpreters _xxsubinterpreters uvloop ctypes _ctypes "
+    "cffi _cffi_backend".split())
+_LOADER = """\
+# Written by hotenv, compared at every start. When site imports it, it guards this interpreter; run as a script it then
+# becomes the target: for a Python that ignores PYTHONPATH, and because a missing file is then an error, no open door.
+import errno, os, stat, sys
+try:
+    if sys.version_info < (3, 8) or sys.implementation.name != "cpython":
+        raise RuntimeError("it is no CPython 3.8 or later")
+    _names = getattr(sys, "_hotenv", None)
+    if _names is None:
+        _home = os.path.dirname(os.path.abspath(__file__))
+        with open(os.path.join(_home, "guards.py"), "rb") as _file:
+            _block = _file.read()
+        _names = {"__name__": "hotenv_guards", "errno": errno, "os": os, "stat": stat, "sys": sys}
+        exec(compile(_block.partition(b"\\n# -- part")[0], os.path.join(_home, "guards.py"), "exec"), _names)
+        _names["_install"](os.environ["HOTENV_GUARDS"], _home, _block)
+except BaseException:
+    os.write(2, ("hotenv: cannot guard %s: %s\\n" % (sys.executable, sys.exc_info()[1])).encode("ascii", "replace"))
+    os._exit(1)
+if __name__ == "__main__":
+    _names["_load"](1)
+    _names["_become"](sys.argv[1], sys.argv[2:])
+elif __name__ == "sitecustomize":
+    _names["_hand_over"]()
+"""
+
+
+_leave = os._exit  # later it is ours
+_ident = sys.modules["_thread"].get_ident
+
+
+class _Here:
+    """What this interpreter knows of its guards."""
+
+    text = home = block = ""  # HOTENV_GUARDS; the directory that PYTHONPATH leads to; the source of this room
+    options = []      # one dict for each set of guards: hermetic within hermetic has several, and all must agree
+    guards = None     # their _Guard objects, once the second half is loaded
+    prefixes = ()     # where the interpreter reads its own files
+    limited = imports = False  # is reading limited to some directories; are native extensions refused
+    alive = False     # has the hook answered
+    blocked = False   # was anything, in this process: decides its exit status
+    busy = set()      # threads that do the guards' own work
+    trace = None      # a duplicate of stderr, and its status: pytest redirects 2, daemons close everything
+    target = ()       # the directory of the target
+    told = None       # a descriptor on which a subinterpreter leaves a mark when something was blocked there
+    inner = False     # is this a subinterpreter
+
+
+def _hook(event, args):
+    """Let pass at once what no guard minds; about the rest, the second half decides."""
+    if event not in _EVENTS:
+        if event == "hotenv.alive":
+            _Here.alive = True
+        elif event == "cpython.PyInterpreterState_Clear" and _Here.guards is not None and not _Here.inner:
+            _end()
+        return
+    if event == "open":
+        path, mode, flags = args[:3]
+        if not flags & _WRITE_FLAGS and (mode is None or "r" in mode and "+" not in mode):
+            if not _Here.limited or isinstance(path, str) and path.startswith(_Here.prefixes) and "/.." not in path:
+                return
+    elif event in ("os.listdir", "os.scandir") and not _Here.limited:
+        return
+    elif event == "import" and args[0].partition(".")[0] not in _WATCHED and not (_Here.imports and args[1]):
+        return
+    if _ident() not in _Here.busy:
+        for guard in _guards():
+            guard.decide(event, args)
+
+
+def _guards():
+    if _Here.guards is None:
+        outermost = _ident() not in _Here.busy
+        _Here.busy.add(_ident())
+        try:
+            if "_Guard" not in globals():
+                _load(2)
+            _load_guards()
+        finally:
+            if outermost:
+                _Here.busy.discard(_ident())
+    return _Here.guards
+
+
+def _load(part):
+    parts = _Here.block.split(b"\n# -- part")
+    above = b"\n" * b"".join(parts[:part]).count(b"\n") + b"\n" * part  # so that line numbers are right
+    exec(compile(above + b"#" + parts[part], _Here.home + "/guards.py", "exec"), globals())
+
+
+def _install(text, home, block):
+    """Put the guards of `text`, a JSON list, in force here and in whatever Python is started from here."""
+    if text[:2] != "[{" or text[-2:] != "}]":
+        raise RuntimeError("HOTENV_GUARDS is damaged")
+    _Here.text, _Here.home, _Here.block = text, home, block
+    # Parsing JSON would cost more than all else here. Inside its strings a quote has a backslash, so this is safe.
+    _Here.imports, _Here.limited = '"imports": true' in text, text.count('"read": "') > text.count('"read": "/"')
+    _Here.prefixes = tuple({path + "/" for path in (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix,
+                                                    os.path.dirname(os.__file__), home) if path.strip("/")})
+    sys.dont_write_bytecode |= '"readonly": true' in text
+    if '"trace": true' in text:
+        try:
+            descriptor = os.dup(2)
+            _Here.trace = (descriptor, os.fstat(descriptor))
+        except OSError:
+            pass  # stderr is closed
+    for name in ("mkfifo", "mknod", "execve", "posix_spawn", "posix_spawnp", "open", "_exit", "_execvpe"):
+        _stand_in(name)
+    sys.addaudithook(_hook)
+    sys.audit("hotenv.alive")
+    if not _Here.alive:  # an older hook may veto a new one, and CPython says nothing
+        raise RuntimeError("another audit hook refuses the guards")
+    if not _WATCHED.isdisjoint(sys.modules):
+        _guards()
+    sys._hotenv = globals()
+
+
+def _stand_in(name):
+    """Replace a function of os by one of the second half, `_call_` and its name, which is given the original."""
+    original = getattr(os, name)
+
+    def function(*args, names=globals(), **kwargs):
+        _guards()
+        return names["_call_" + name](original, *args, **kwargs)
+    function.__name__ = function.__qualname__ = name
+    for functions in (os.supports_dir_fd, os.supports_fd):
+        if original in functions:
+            functions.add(function)
+    for module in (os, sys.modules["posix"]):
+        if hasattr(module, name):
+            setattr(module, name, function)
+
+
+def _hand_over():
+    """Take our directory off sys.path, and run the sitecustomize that would have run without us."""
+    sys.path[:] = [path for path in sys.path if path != _Here.home]
+    ours = sys.modules.pop("sitecustomize")
+    try:
+        import sitecustomize  # noqa: F401
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+    finally:
+        sys.modules.setdefault("sitecustomize", ours)
+
+
+# -- part 1: becoming the target
+
+
+def _become(kind, argv):
+    """Run a path, a module, a callable or the text after -c as `__main__`. argv[0] names it, the rest is the target's."""
+    target = argv[0]
+    main = sys.modules["__main__"] = type(sys)("__main__")
+    main.__dict__["__builtins__"] = sys.modules["builtins"]
+    if sys.path[:1] == [os.path.dirname(os.path.realpath(sys.argv[0]))]:
+        del sys.path[0]  # hotenv's own directory, or the loader's
+    sys.argv[:] = argv[:1] + argv[2:] if kind == "code" else argv
+    first = os.path.dirname(os.path.realpath(target)) if kind == "path" else os.getcwd()
+    if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
+        sys.path.insert(0, first)
+    _Here.target = (first + "/",)
+    if kind == "path" and not os.path.isdir(target):
+        import io
+        main.__dict__.update(__file__=target, __cached__=None)
+        with io.open_code(os.path.abspath(target)) as script:
+            source = script.read()
+        if b"\0" not in source:
+            return exec(compile(source, target, "exec"), main.__dict__)
+        sys.path.remove(first)
+    _become_other(kind, argv, main.__dict__)
+
+
+def _become_other(kind, argv, namespace):
+    import importlib
+    import runpy
+    target = argv[0]
+    if kind == "code":
+        return exec(compile(argv[1], "<string>", "exec"), namespace)
+    if kind == "path":  # a directory, or a zip file, with a __main__.py
+        sys.path.insert(0, target)
+        return runpy._run_module_as_main("__main__", False)
+    if kind == "call":
+        target, _, attributes = target.partition(":")
+        found = importlib.import_module(target)
+        for attribute in attributes.split("."):
+            found = getattr(found, attribute)
+        if callable(found):
+            sys.exit(found())
+    runpy._run_module_as_main(target)
+
+
+# -- part 2: loaded when a program first does what a guard may mind
+
+_METADATA = (  # where clouds hand out credentials: reached neither by a suffix nor by what an allowed name resolves to
+    "169.254.169.254", "169.254.170.2", "169.254.170.23", "168.63.129.16", "100.100.100.200", "192.0.0.192",
+    "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "metadata.google.internal", "metadata.goog", "metadata",
+    "instance-data", "instance-data.ec2.internal")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts/")
+_READABLE = _DEVICES + (  # what the standard library reads on its own; none of it is anybody's
+    "/dev/random", "/dev/urandom", "/etc/localtime", "/etc/mime.types", "/etc/os-release", "/usr/lib/os-release",
+    "/usr/share/zoneinfo/", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat")
+_CHANGES = {  # event -> for each path in it: its index, that of its directory descriptor, is a final link followed
+    "os.chflags": ((0, 9, True),), "os.chmod": ((0, 2, True),), "os.chown": ((0, 3, True),),
+    "os.link": ((0, 2, True), (1, 3, False)), "os.mkdir": ((0, 2, False),), "os.remove": ((0, 1, False),),
+    "os.removexattr": ((0, 9, True),), "os.rename": ((0, 2, False), (1, 3, False)), "os.rmdir": ((0, 1, False),),
+    "os.setxattr": ((0, 9, True),), "os.symlink": ((1, 2, False),), "os.truncate": ((0, 9, True),),
+    "os.utime": ((0, 3, True),)}
+_PROCESSES = {  # event -> index of what is shown as argv
+    "subprocess.Popen": 1, "os.system": 0, "os.exec": 1, "os.posix_spawn": 1, "os.spawn": 2, "os.fork": 9,
+    "os.forkpty": 9, "pty.spawn": 0}
+_SECRET = (r"(?i)((?<![\w-])[\w-]*(?:passw|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key"
+           r"|credential|cookie|auth)[\w-]*)")
+
+
+class _Busy:
+    """What this thread does meanwhile is the guards' own work."""
+
+    def __enter__(self):
+        self.outermost = _ident() not in _Here.busy
+        _Here.busy.add(_ident())
+
+    def __exit__(self, *_):
+        if self.outermost:
+            _Here.busy.discard(_ident())
+
+
+class _Blocked(PermissionError):
+    """What a guarded action raises: a program that tolerates a failed write goes on."""
+
+    def __reduce__(self):  # a worker sends it to a parent that may not know this class
+        return PermissionError, self.args
+
+
+class _Guard:
+    """One set of guards."""
+
+    def __init__(self, options):
+        self.network, self.processes, self.imports, self.readonly, self.localhost = (
+            options.get(name) for name in ("network", "subprocess", "imports", "readonly", "localhost"))
+        self.domains = set(options.get("domains", ()))
+        self.metadata = {_packed(name) for name in _METADATA if self.network} - {None}
+        self.known = {_packed(name) for name in self.domains} - {None}  # addresses that may be reached
+        self.sealed, self.writable = _roots(options.get("sealed", ())), _roots(options.get("write", ()))
+        self.read_root = options.get("read")
+        self.readable = None if self.read_root in (None, "/") else _roots(
+            [self.read_root, os.path.dirname(_Here.home), sys.pycache_prefix, *_Here.prefixes, *map(str, sys.path)])
+        self.readable = self.readable and self.readable + self.writable
+        self.native = [path for path in sys.path if path.startswith(_Here.prefixes) and path.endswith("/lib-dynload")]
+        self.options = options
+
+    def decide(self, event, args):
+        try:
+            if event in _CHANGES:
+                self.on_change(event, args)
+            elif event in _PROCESSES:
+                self.on_process(event, args)
+            else:
+                getattr(self, "on_" + event.partition("/")[0].replace(".", "_"), self.on_ctypes)(*args)
+        except (_Blocked, ImportError):
+            raise
+        except Exception as error:  # a bug of ours, or an event of a later Python that looks different
+            self.block(event, "guard-failure", error=f"{type(error).__name__}")
+
+    def block(self, action, reason, quiet=False, hint="", **details):
+        """Raise. It counts, unless the program only asks in passing and has another way (`quiet`)."""
+        with _Busy():
+            if not quiet:
+                _Here.blocked = True
+                if _Here.inner:
+                    os.set_inheritable(_Here.told, True)
+            try:
+                line = _caller(action) + "".join(f" {key}={_masked(value)}" for key, value in details.items())
+            except Exception:  # at the end of the interpreter nothing can be imported any more
+                line = action
+            line = f"{line if len(line) < 2000 else line[:1990] + '...'} reason={reason}"
+            _trace(f"[hermetic] blocked {line}\n")
+        if action == "import":
+            raise ImportError(f"blocked by hotenv: {line}", name=details["module"])
+        raise _Blocked(errno.EACCES, f"blocked by hotenv: {line}{hint}")
+
+    # network
+
+    def may_reach(self, host, connecting=True):
+        """Is this host, a name or an address, allowed? To resolve or bind this machine itself always is."""
+        name = _host_name(host)
+        address = _packed(name)
+        if name in _METADATA or address in self.metadata:
+            return name in self.domains or address in self.known
+        if address is None:
+            local = name == "localhost" or name.endswith(".localhost")
+        else:
+            local = address == bytes(15) + b"\1" or len(address) == 4 and address[0] == 127
+        if local and (self.localhost or not connecting):
+            return True
+        if address is not None:
+            return address in self.known
+        return any(name == domain or name.endswith("." + domain) for domain in self.domains)
+
+    def on_socket_connect(self, sock, address, event="socket.connect"):
+        family, binding = sock.family, event == "socket.bind"
+        if family == 1:  # AF_UNIX is this machine's own, but the door to the secrets stays shut
+            if address and address[0] not in (0, "\0"):
+                if binding:
+                    self.change(event, address)
+                elif _below(_real(address), self.sealed):
+                    self.block(event, "hotenv-session", path=_real(address))
+        elif self.network and address is not None:
+            internet = family in (2, sys.modules["_socket"].AF_INET6)
+            host = address[0] if internet else repr(address)
+            if not internet or not self.may_reach(host, not binding):
+                self.block(event, "no-network", host=host)
+
+    def on_socket_bind(self, sock, address):
+        self.on_socket_connect(sock, address, "socket.bind")
+
+    def on_socket_sendto(self, sock, address):
+        self.on_socket_connect(sock, address, "socket.sendto")
+
+    def on_socket_sendmsg(self, sock, address):
+        self.on_socket_connect(sock, address, "socket.sendmsg")
+
+    def on_socket_getaddrinfo(self, host, *_):
+        # create_connection wants to go there, even to this machine: one line, not one for ::1 and one for 127.0.0.1.
+        connecting = _caller("socket.getaddrinfo").endswith(".create_connection")
+        if self.network and host and not self.may_reach(host, connecting):
+            self.block("socket.getaddrinfo", "no-network", host=host)
+
+    def on_socket_gethostbyname(self, host):
+        if self.network and host and not self.may_reach(host, False):
+            self.block("socket.gethostbyname", "no-network", host=host)
+
+    on_socket_gethostbyaddr = on_socket_gethostbyname
+
+    def on_socket_getnameinfo(self, address):
+        self.on_socket_gethostbyname(address[0])
+
+    def remembering(self, addresses):
+        """An allowed name is known by its addresses from then on: connect sees nothing else."""
+        def make(original):
+            def resolve(host, *args, **kwargs):
+                found = original(host, *args, **kwargs)
+                name = _host_name(host) if host else ""
+                if name and _packed(name) is None and self.may_reach(name):
+                    new = {_packed(_host_name(address)) for address in addresses(found)}
+                    self.known |= new if name in _METADATA else new - self.metadata
+                return found
+            return resolve
+        return make
+
+    def resolving(self, base):
+        """The methods of a socket that look up a name before their event: by then the query has left."""
+        def method(name, index):
+            original = getattr(base, name)
+
+            def call(sock, *args):
+                if len(args) > max(index, 0) and sock.family != 1 and isinstance(args[index], tuple):
+                    host = args[index][0]
+                    if isinstance(host, (str, bytes, bytearray)) and host and _packed(_host_name(host)) is None:
+                        sys.audit("socket." + name.replace("_ex", ""), sock, args[index])
+                        found = sys.modules["_socket"].getaddrinfo(host, None, sock.family, sock.type, sock.proto)
+                        args = list(args)
+                        args[index] = (found[0][4][0],) + args[index][1:]
+                return original(sock, *args)
+            call.__name__ = name
+            return call
+        methods = {name: method(name, index) for name, index in (
+            ("connect", 0), ("connect_ex", 0), ("bind", 0), ("sendto", -1), ("sendmsg", 3))}
+        for name, function in methods.items() if hasattr(sys.modules.get("socket"), "socket") else ():
+            setattr(sys.modules["socket"].socket, name, function)
+        return type("socket", (base,), dict(methods, __slots__=(), __module__="_socket"))
+
+    def naming(self, base):
+        """TLS to a host by name, over memory too: the class that ssl.py derives from this one has its methods wrapped."""
+        def wrap(context, name):
+            original = getattr(context, name)
+
+            def call(this, *args, **kwargs):
+                host = kwargs.get("server_hostname") or (args[3] if name == "wrap_bio" and len(args) > 3 else None)
+                if host and not self.may_reach(host):
+                    self.block("ssl.SSLContext." + name, "no-network", host=host)
+                return original(this, *args, **kwargs)
+            setattr(context, name, call)
+
+        class _SSLContext(base):
+            def __init_subclass__(cls, **kwargs):
+                for name in {"wrap_socket", "wrap_bio"} & set(vars(cls)) if cls.__module__ == "ssl" else ():
+                    wrap(cls, name)
+        for name in ("wrap_socket", "wrap_bio") if hasattr(sys.modules.get("ssl"), "SSLContext") else ():
+            wrap(sys.modules["ssl"].SSLContext, name)
+        return _SSLContext
+
+    # files
+
+    def change(self, action, path, dir_fd=None, follow=True):
+        """May this path be written, made, removed or changed?"""
+        if isinstance(path, int) and action == "os.truncate":
+            return  # it was opened for writing, so that was allowed
+        real = _real(path, dir_fd, follow)
+        if _below(real, self.sealed):
+            self.block(action, "hotenv-session", path=real)
+        if self.readonly and path not in ("/dev/stdout", "/dev/stderr") and not _below(real, self.writable):
+            if not real.startswith(_DEVICES) and not real.rpartition("/")[2].startswith(("pipe:[", "socket:[")):
+                self.block(action, "fs-readonly", path=real, hint=" (--fs-write PATH allows writing below PATH)")
+
+    def read(self, action, path, dir_fd=None):
+        if self.readable is None:
+            return
+        real = _real(path, dir_fd)
+        if not (_below(real, self.readable) or real.startswith(_READABLE) or path == "/dev/stdin" or
+                real.startswith(f"/proc/{os.getpid()}/") or _below(real, _Here.target)):
+            self.block(action, "fs-readonly", path=real, hint=(
+                f" (reading is allowed below {self.read_root}; --fs-readonly=PATH reads below PATH, =/ reads anything)"))
+
+    def on_open(self, path, mode, flags):
+        if not isinstance(path, int):
+            (self.change if _is_write(mode, flags) else self.read)("open", path)
+
+    def on_os_listdir(self, path):
+        if not isinstance(path, int):
+            self.read("os.listdir", path or ".")
+
+    on_os_scandir = on_os_listdir
+
+    def on_change(self, event, args):
+        for index, directory, follow in _CHANGES[event]:
+            self.change(event, args[index], args[directory] if directory < len(args) else None, follow)
+
+    def on_sqlite3_connect(self, database):
+        """Only what is in memory may be opened, or what says in its URI that it is only read."""
+        text = os.fsdecode(database)
+        path, _, query = text[5:].partition("#")[0].partition("?") if text.startswith("file:") else (text, "", "")
+        modes = [word for word in query.split("&") if word.startswith("mode=") or "%" in word]
+        if path in (":memory:", "") or modes == ["mode=memory"]:
+            return
+        reads = modes == ["mode=ro"] or not modes and "immutable=1" in query.split("&")
+        (self.read if reads else self.change)("sqlite3.connect", path[2:] if path.startswith("//") else path)
+
+    def attaching(self, original):
+        """ATTACH and VACUUM INTO open files of their own in C: SQLite itself asks about them."""
+        def authorize(action, path, *_):
+            try:
+                if action == 24:  # SQLITE_ATTACH
+                    self.decide("sqlite3.connect", (path or "",))
+            except PermissionError:
+                return 1  # SQLITE_DENY
+            return 0
+
+        def connect(*args, **kwargs):
+            connection = original(*args, **kwargs)
+            connection.set_authorizer(authorize)
+            return connection
+        return connect
+
+    def writing(self, original):
+        """Functions that open a file in C: a history to write, a database whose second argument says how."""
+        def call(*args, **kwargs):
+            path, how = (args + (None, None))[:2]
+            action = f"{original.__module__}.{original.__name__}"
+            if "history" in action:
+                path = path if original.__name__ == "write_history_file" else how
+                self.change(action, path or os.path.expanduser("~/.history"))
+            else:
+                (self.read if str(how or "r").startswith("r") else self.change)(action, path)
+            return original(*args, **kwargs)
+        return call
+
+    # processes and imports
+
+    def on_process(self, event, args):
+        if not self.processes:
+            return _keep()
+        argv = args[_PROCESSES[event]] if _PROCESSES[event] < len(args) else None
+        argv = list(argv) if isinstance(argv, (list, tuple)) else [argv]
+        # platform.processor() asks uname, and has an answer without it.
+        self.block(event, "no-subprocess", argv == ["uname", "-p"], **({} if argv == [None] else {"argv": argv}))
+
+    def executing(self, original):
+        """No event: multiprocessing starts its children so."""
+        return lambda argv, *_: self.block("os.exec", "no-subprocess", argv=list(argv))
+
+    def on_import(self, module, filename, *_):
+        _patch_arrived(module)
+        top = module.partition(".")[0]
+        if top == "uvloop" and (self.network or self.processes):  # its sockets are opened in C; asyncio does as well
+            self.block("import", "no-network" if self.network else "no-subprocess", True, module=module)
+        native = filename and os.path.dirname(filename) not in self.native
+        if self.imports and (native or top in ("ctypes", "_ctypes", "cffi", "_cffi_backend")):
+            self.block("import", "strict-imports", module=module)
+
+    def on_ctypes(self, *_):
+        if self.imports:
+            self.block("ctypes", "strict-imports")
+
+    def patch(self):
+        if self.network:
+            _patch("_socket", "getaddrinfo", self.remembering(lambda found: [entry[4][0] for entry in found]))
+            _patch("_socket", "gethostbyname", self.remembering(lambda found: [found]))
+            _patch("_socket", "gethostbyname_ex", self.remembering(lambda found: found[2]))
+            _patch("_socket", "socket", self.resolving)
+            _patch("_ssl", "_SSLContext", self.naming)
+        if self.readonly:
+            for module, name in (("readline", "write_history_file"), ("readline", "append_history_file"),
+                                 ("_gdbm", "open"), ("_dbm", "open")):
+                _patch(module, name, self.writing)
+            _patch("_sqlite3", "connect", self.attaching)
+        if self.processes:
+            _patch("_posixsubprocess", "fork_exec", self.executing)
+        for name in [name for name in sys.modules if self.imports and name.partition(".")[0] in ("ctypes", "_ctypes")]:
+            del sys.modules[name]
+
+
+def _load_guards():
+    _Here.options = _from_json(_Here.text)
+    _Here.guards = [_Guard(options) for options in _Here.options]
+    for guard in _Here.guards:
+        guard.patch()
+    _patch("_posixsubprocess", "fork_exec", lambda original: lambda *args: _call_with_env(original, 5, args, {}))
+    for module in ("_interpreters", "_xxsubinterpreters"):
+        _patch(module, "create", _guarding_interpreter)
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _from_json(text):
+    """Without the json package, which the program may be in the middle of importing."""
+    from _json import make_scanner
+    context = type(sys)("context")
+    context.__dict__.update(strict=True, object_hook=None, object_pairs_hook=None, parse_float=float, parse_int=int,
+                            parse_constant=None, memo={})
+    return make_scanner(context)(text, 0)[0]
+
+
+def _exit_status(status, inheritable=os.get_inheritable):
+    return 2 if _Here.blocked or _Here.told is not None and inheritable(_Here.told) else status
+
+
+def _end():
+    """The very end of the interpreter: every module is gone, every file flushed and closed."""
+    if _exit_status(0):
+        _leave(2)
+
+
+def _after_fork():
+    _Here.blocked = False
+    if _Here.told is not None:
+        os.set_inheritable(_Here.told, False)
+
+
+_later = []  # patches of modules that are not there yet: module, name, what makes the replacement
+
+
+def _patch(module, name, make):
+    """Replace a function or class wherever it is known by now; of a module that is not there yet, once it is."""
+    original = getattr(sys.modules.get(module), name, None)
+    if original is None:
+        _later.append((module, name, make))
+        return
+    replacement = make(original)
+    for place in (module, "os", "socket", "subprocess", "ssl", "sqlite3", "sqlite3.dbapi2", "dbm.gnu", "dbm.ndbm"):
+        names = vars(sys.modules[place]) if place in sys.modules else {}
+        for key in [key for key, value in names.items() if value is original]:
+            names[key] = replacement
+
+
+def _patch_arrived(module):
+    ready = [entry for entry in _later if entry[0] == module or entry[0] in sys.modules]
+    _later[:] = [entry for entry in _later if entry not in ready]
+    for entry in ready:
+        __import__(entry[0])
+        _patch(*entry)
+
+
+def _call_open(original, path, flags, mode=0o777, *, dir_fd=None):
+    """The event of os.open does not carry dir_fd: the path would be judged from the wrong directory."""
+    if dir_fd is None:
+        return original(path, flags, mode)
+    if _ident() not in _Here.busy:
+        for guard in _Here.guards:
+            (guard.change if _is_write(None, flags) else guard.read)("os.open", path, dir_fd)
+    with _Busy():
+        return original(path, flags, mode, dir_fd=dir_fd)
+
+
+def _call_mkfifo(original, path, *args, dir_fd=None, **kwargs):
+    for guard in _Here.guards:
+        guard.change("os." + original.__name__, path, dir_fd, False)
+    return original(path, *args, dir_fd=dir_fd, **kwargs)
+
+
+_call_mknod = _call_mkfifo
+
+
+def _call_execve(original, *args, **kwargs):
+    return _call_with_env(original, 2, args, kwargs)
+
+
+_call_posix_spawn = _call_posix_spawnp = _call_execve
+
+
+def _call__execvpe(original, file, args, env=None):
+    """One refusal for one attempt: the event comes for each entry of PATH."""
+    for guard in _Here.guards:
+        guard.decide("os.exec", (file, args, env))
+    original(file, args, env)
+
+
+def _call__exit(original, status):
+    original(_exit_status(status))
+
+
+def _call_with_env(original, index, args, kwargs):
+    """A call that starts a program with an environment of its own, a mapping or a list of NAME=VALUE."""
+    env = args[index] if len(args) > index else kwargs.get("env")
+    with _Busy():
+        _keep()
+        if env is not None:
+            listed = isinstance(env, (list, tuple))
+            full = {os.fsdecode(name): os.fsdecode(value) for name, value in (
+                (item.split(b"=", 1) for item in env) if listed else env.items())}
+            full.update(_carried(full))
+            full = [os.fsencode(f"{name}={value}") for name, value in full.items()] if listed else full
+            if len(args) > index:
+                args = (*args[:index], full, *args[index + 1:])
+            else:
+                kwargs["env"] = full
+    return original(*args, **kwargs)
+
+
+def _keep():
+    """Before a child starts: put back what the program, or a cleaner of /tmp, took away."""
+    with _Busy():
+        _write_block(_Here.home, _Here.block)
+        for name, value in _carried(os.environ).items():
+            if os.environ.get(name) != value:
+                os.environ[name] = value
+
+
+def _carried(env):
+    """The two variables that guard a child. Guards that add to ours stay as they are."""
+    text = env.get("HOTENV_GUARDS", "")
+    paths = [path for path in env.get("PYTHONPATH", "").split(os.pathsep) if path != _Here.home]
+    if paths == [""]:  # an empty entry is the current directory, before the standard library
+        paths = []
+    return {"HOTENV_GUARDS": text if text.startswith(_Here.text[:-1] + ",") else _Here.text,
+            "PYTHONPATH": os.pathsep.join([_Here.home] + paths)}
+
+
+def _guarding_interpreter(original):
+    """A subinterpreter has hooks of its own. It is given ours before the program gets hold of it."""
+    def create(*args, **kwargs):
+        module = sys.modules.get("_interpreters") or sys.modules["_xxsubinterpreters"]
+        _keep()
+        if _Here.told is None:
+            _Here.told = os.dup(2)
+        new = original(*args, **kwargs)
+        failed = module.run_string(new, f"__file__, __name__ = {_Here.home + '/sitecustomize.py'!r}, 'hotenv'\n{_LOADER}\n"
+                                   f"_names['_Here'].inner, _names['_Here'].told = True, {_Here.told}\n")
+        if failed is not None:
+            raise RuntimeError("hotenv cannot guard a subinterpreter")
+        return new
+    return create
+
+
+def _roots(paths):
+    return tuple(os.path.realpath(path).rstrip("/") + "/" for path in paths if path)
+
+
+def _below(path, roots):
+    return (path + "/").startswith(roots)
+
+
+def _real(path, dir_fd=None, follow=True):
+    """The path that an action is about, without links; of a descriptor, the path that it was opened by."""
+    if isinstance(path, int):
+        return _descriptor_path(path)
+    path = os.fsdecode(path)
+    if dir_fd is not None and dir_fd >= 0:
+        path = os.path.join(_descriptor_path(dir_fd), path)
+    head, tail = os.path.split(path.rstrip("/"))
+    if follow or tail in ("", ".", ".."):
+        return os.path.realpath(path)
+    return os.path.join(os.path.realpath(head), tail)
+
+
+def _descriptor_path(descriptor):
+    if sys.platform == "darwin":
+        import fcntl
+        return os.fsdecode(fcntl.fcntl(descriptor, 50, bytes(1024)).rstrip(b"\0"))  # F_GETPATH
+    return os.readlink(f"/proc/self/fd/{descriptor}")
+
+
+def _is_write(mode, flags):
+    return flags & _WRITE_FLAGS or isinstance(mode, str) and not set("wax+").isdisjoint(mode)
+
+
+def _host_name(host):
+    """One spelling of a host: lower case, no final dot, no zone of an IPv6 address, the ASCII form of a name."""
+    name = host.decode("ascii") if isinstance(host, (bytes, bytearray)) else host
+    name = name if name.isascii() else name.encode("idna").decode()
+    return name.lower().rstrip(".").partition("%")[0]
+
+
+def _packed(name):
+    """The bytes of an address, in any form that the system takes, or None for a name."""
+    import _socket
+    for parse in (lambda: _socket.inet_pton(_socket.AF_INET6, name), lambda: _socket.inet_aton(name)):
+        try:
+            address = parse()
+        except (OSError, ValueError):
+            continue
+        return address[12:] if address.startswith(bytes(10) + b"\xff\xff") else address
+    return None
+
+
+def _caller(action):
+    """The standard library's public function that led to an event: subprocess.run rather than subprocess.Popen."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals is globals():
+        frame = frame.f_back
+    home = frame.f_globals.get("__name__") if frame is not None else None
+    while frame is not None and home in ("os", "socket", "subprocess") and frame.f_globals.get("__name__") == home:
+        function = frame.f_code.co_name.replace("__init__", "Popen")
+        if function[0] not in "_<":
+            action = f"{home}.{function}"
+        frame = frame.f_back
+    if frame is not None and frame.f_code.co_name == "create_connection" and action == "socket.getaddrinfo":
+        return "socket.create_connection"  # urllib3 has its own
+    return action
+
+
+def _masked(value):
+    """For a trace or an error: escaped, and without the secrets that can be told."""
+    import re
+    if not isinstance(value, list):
+        text = _hidden(value)
+        return text if repr(text) == f"'{text}'" and " " not in text else repr(text)
+    shown, hide = [], False
+    for item in value:
+        text = _hidden(item)
+        shown.append("'***'" if hide else repr(text))
+        hide = text.startswith("-") and re.fullmatch(_SECRET, text)
+    return f"[{','.join(shown)}]"
+
+
+def _hidden(value):
+    import re
+    text = os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else repr(value)
+    names = {os.environ.get(name, ""): name for options in _Here.options for name in options.get("names", ())}
+    for secret in sorted(names, key=len, reverse=True):
+        text = text.replace(secret, f"[{names[secret]}]") if len(secret) > 3 else text
+    text = re.sub(_SECRET + r"(\s*[=:]\s*|\s+).+", r"\1\2***", text, flags=re.DOTALL)
+    return re.sub(r"://[^/\s@]*@", "://***@", text)
+
+
+def _trace(line):
+    if _Here.trace is not None:
+        descriptor, status = _Here.trace
+        try:
+            same = os.path.samestat(os.fstat(descriptor), status)
+        except OSError:
+            same = False
+        try:
+            os.write(descriptor if same else 2, line.encode("ascii", "replace"))
+        except OSError:
+            pass
+
+
+def _write_block(home, block):
+    """Leave in the directory `home` this room, its loader, a file where a cache would be, and nothing else."""
+    wanted = {"guards.py": block, "sitecustomize.py": _LOADER.encode(), "__pycache__": b""}  # so no .pyc is ever read
+    parent = _own_directory(os.path.dirname(home))
+    try:
+        directory = _own_directory(home)
+        try:
+            for name in os.listdir(directory):
+                if name not in wanted or stat.S_ISDIR(os.lstat(f"{home}/{name}").st_mode):
+                    _remove(f"{home}/{name}")
+            for name, content in wanted.items():
+                if _content(directory, name, len(content)) != content:
+                    _write_file(parent, directory, name, content)
+        finally:
+            os.close(directory)
+    finally:
+        os.close(parent)
+
+
+def _own_directory(path):
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(path, flags)
+    except FileNotFoundError:
+        os.mkdir(path, 0o700)
+        descriptor = os.open(path, flags)
+    status = os.fstat(descriptor)
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        os.close(descriptor)
+        raise RuntimeError(f"{path} is not a directory of ours alone")
+    return descriptor
+
+
+def _remove(path):
+    try:
+        os.unlink(path)
+    except (IsADirectoryError, PermissionError):
+        import shutil
+        shutil.rmtree(path)
+
+
+def _content(directory, name, size):
+    """What a regular file of ours holds, up to one byte more than it should; None for anything else."""
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
+        return os.read(descriptor, size + 1) if ours else None
+    finally:
+        os.close(descriptor)
+
+
+def _write_file(parent, directory, name, content):
+    """Put a whole file in place at once. It is written beside the directory: another start would tidy it away."""
+    private = f".guards-{os.getpid()}-{_ident()}"
+    descriptor = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600, dir_fd=parent)
+    try:
+        while content:
+            content = content[os.write(descriptor, content):]
+    finally:
+        os.close(descriptor)
+    os.replace(private, name, src_dir_fd=parent, dst_dir_fd=directory)
+''')
+
+
+# ==== hermetic host ===================================================================================================
+# Owns the way in: which program a target is, which Python runs it, and how the guards get there before its first line.
+# The room above is written out for that interpreter, which is started on the loader, which becomes the target.
+
+_fold("hermetic host", r'''
+_unfold("hermetic")
+
+_PYTHON_NAME = r"python[0-9.]*[a-z]?"
+
+
+def _run_guarded(options: dict, target: list, env: dict, in_process: bool) -> None:
+    """Become `target` under the guards; returns never. Raises HotenvError 1 for what cannot be guarded."""
+    if not target:
+        raise HotenvError(EXIT_USAGE, "no target after --")
+    python, kind, argv = _resolve_target(target, env.get("PATH", os.defpath))
+    try:
+        import binascii
+        block = _room_source()
+        # The name only has to tell versions apart: what counts is the comparison at each start.
+        home = f"{_runtime_dir()}/guards-{len(block):x}-{binascii.crc32(block):08x}"
+        _write_block(home, block)
+    except (OSError, RuntimeError) as error:
+        raise HotenvError(1, f"cannot put the guards in place: {error}")
+    import json
+    try:
+        outer = json.loads(env.get("HOTENV_GUARDS") or "[]")  # hermetic within hermetic: both hold
+        env = dict(env, HOTENV_GUARDS=json.dumps(outer + [options]))
+    except (ValueError, TypeError):
+        raise HotenvError(1, "HOTENV_GUARDS is damaged")
+    if python is None and in_process and not (sys.flags.isolated or sys.flags.no_site or sys.flags.ignore_environment):
+        os.environ.clear()
+        os.environ.update(env)
+        _run_here(kind, argv, home, block)
+    _Here.text, _Here.home = env["HOTENV_GUARDS"], home
+    env.update(_carried(env))
+    words = (python or [sys.executable]) + [f"{home}/sitecustomize.py", kind, *argv]
+    try:
+        os.execvpe(words[0], words, env)
+    except OSError as error:
+        raise HotenvError(1, f"cannot run {_shown(words[0])}: {error.strerror}")
+
+
+def _run_here(kind, argv, home, block):
+    """In this very process. Nothing of hotenv stays importable, so that the end of the program finds it whole."""
+    for name in [name for name, module in sys.modules.items() if getattr(module, "__dict__", None) is globals()]:
+        del sys.modules[name]
+    try:
+        _install(os.environ["HOTENV_GUARDS"], home, block)
+        _keep()
+    except Exception as error:
+        raise HotenvError(1, f"cannot guard this Python: {error}")
+    _become(kind, argv)
+    sys.exit(0)
+
+
+def _room_source() -> bytes:
+    """The text of the hermetic room, as it goes into a target."""
+    return _folds["hermetic"][1].encode()
+
+
+def _resolve_target(target: list, path: str):
+    """(words that start its Python, or None for this one; "path", "module", "call" or "code"; its argv)"""
+    import re
+    name = target[0]
+    bin_directory = os.path.dirname(sys.executable)
+    if ":" in name and "/" not in name:
+        return None, "call", target
+    if "/" in name:
+        found = name
+        if not os.path.exists(found):
+            raise HotenvError(1, f"{_shown(name)}: no such file")
+    else:
+        # PEP order: what this environment has comes first. A Python is the one that the caller's PATH means.
+        places = [bin_directory] + path.split(os.pathsep)
+        found = _find_program(name, places[1:] if re.fullmatch(_PYTHON_NAME, name) else places)
+    if found is None:
+        return _resolve_installed(name, target)
+    if re.fullmatch(_PYTHON_NAME, os.path.basename(found)) and not _first_bytes(found).startswith(b"#!"):
+        return _resolve_python([found] + target[1:])
+    words = _interpreter_words(found)
+    return (None if words and _is_this_environment(found, words) else words), "path", [found] + target[1:]
+
+
+def _is_this_environment(script, words):
+    """Does the script stand beside this interpreter, and name it? Two venvs on one base differ in nothing but that."""
+    here = os.path.dirname(sys.executable)
+    return (len(words) == 1 and os.path.dirname(os.path.abspath(script)) == here == os.path.dirname(words[0])
+            and os.path.realpath(words[0]) == os.path.realpath(sys.executable))
+
+
+def _find_program(name, places):
+    for place in places:
+        path = os.path.join(place or ".", name)
+        if os.access(path, os.X_OK) and not os.path.isdir(path):
+            return path
+    return None
+
+
+def _resolve_installed(name, target):
+    from importlib.metadata import entry_points
+    everything = entry_points()
+    group = everything.select(group="console_scripts") if hasattr(everything, "select") else everything.get(
+        "console_scripts", ())
+    for entry in group:
+        if entry.name == name:
+            return None, "call", [entry.value.partition("[")[0].strip()] + target[1:]
+    import importlib.util
+    try:
+        spec = importlib.util.find_spec(name.partition(".")[0])
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None and not os.path.exists(name.partition(".")[0]) and not os.path.exists(name.partition(".")[0] + ".py"):
+        raise HotenvError(1, f"{_shown(name)}: no such command, console script or module")
+    return None, "module", target
+
+
+def _resolve_python(words):
+    """`python3 -X dev script.py`, `python3 -m module` and `python3 -c text`: the interpreter with its flags, and what it runs."""
+    flags, rest = _split_flags(words[1:])
+    if rest[:1] == ["-m"] and len(rest) > 1:
+        return words[:1] + flags, "module", rest[1:]
+    if rest[:1] == ["-c"] and len(rest) > 1:
+        return words[:1] + flags, "code", rest
+    if not rest or rest[0].startswith("-"):
+        raise HotenvError(1, "a Python without a script, -m or -c cannot be guarded")
+    return words[:1] + flags, "path", rest
+
+
+def _split_flags(words):
+    """A Python's own flags, and the rest from -m, -c or the script on."""
+    flags, rest = [], list(words)
+    while rest and rest[0].startswith("-") and rest[0] not in ("-", "-c", "-m"):
+        flag = rest.pop(0)
+        flags.append(flag)
+        letters = flag[1:].partition("W")[0].partition("X")[0]
+        if flag.startswith("--") or not letters.isalpha() and letters or set("cmhViV?") & set(letters):
+            raise HotenvError(1, f"Python's flag {_shown(flag)} cannot be guarded")
+        if flag[-1:] in "WX" and rest:
+            flags.append(rest.pop(0))
+    return flags, rest
+
+
+def _first_bytes(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read(4096)
+    except IsADirectoryError:
+        return b""
+    except OSError as error:
+        raise HotenvError(1, f"cannot read {_shown(path)}: {error.strerror}")
+
+
+def _interpreter_words(path):
+    """The interpreter of a script's shebang and its flags; None for a Python program that has none."""
+    import re
+    import shlex
+    head = _first_bytes(path)
+    lines = head.decode("utf-8", "surrogateescape").split("\n")
+    if not head.startswith(b"#!"):
+        if path.endswith((".py", ".pyz")) or os.path.isdir(path) or head.startswith(b"PK\3\4"):
+            return None
+        raise HotenvError(1, f"{_shown(path)} is no Python program, so it cannot be guarded")
+    words = lines[0][2:].split()
+    if words[:1] == ["/bin/sh"] and len(lines) > 1 and lines[1].startswith("'" * 3 + "exec' "):
+        # How pip and uv write a path that is too long for a shebang, or relative to the script.
+        here = shlex.quote(os.path.dirname(os.path.realpath(path)))
+        words = shlex.split(lines[1][9:].replace('"$(dirname -- "$(realpath -- "$0")")"', here))
+        if words[-2:] == ["$0", "$@"]:
+            del words[-2:]
+    start = 0
+    if words and os.path.basename(words[0]) == "env":
+        if words[1:2] in (["-S"], ["--"]):
+            del words[1]
+        start = 1
+    if not words[start:] or not re.fullmatch(_PYTHON_NAME, os.path.basename(words[start])):
+        raise HotenvError(1, f"{_shown(path)} is not run by Python but by {_shown(lines[0][2:].strip())}, so it cannot be guarded")
+    flags, rest = _split_flags(words[start + 1:])
+    if rest:
+        raise HotenvError(1, f"{_shown(path)}: a first line with {_shown(rest[0])} cannot be guarded")
+    return words
+
+
+def _add_guard_options(parser) -> None:
+    """The options of the guards, for `hermetic` and for `run`."""
+    group = parser.add_argument_group("guards (Python programs only)")
+    add = group.add_argument
+    add("--no-network", action="store_true", help="no connection, no name looked up")
+    add("--allow-localhost", action="store_true", help="except this machine (127.0.0.0/8, ::1)")
+    add("--allow-domain", action="append", default=[], metavar="D", help="except D and what ends in .D")
+    add("--no-subprocess", action="store_true", help="no other program, no fork")
+    add("--fs-readonly", nargs="?", const=True, metavar="PATH",
+        help="write nothing; read only below the current directory, or PATH (--fs-readonly=/ reads anything)")
+    add("--fs-write", action="append", default=[], metavar="PATH", help="except below PATH")
+    add("--strict-imports", action="store_true", help="no native extensions but Python's own; no ctypes, no cffi")
+    add("--profile", action="append", default=[], metavar="NAME",
+        help="net-hermetic, exec-deny, fs-readonly, strict-imports or all")
+    add("--trace", action="store_true", help="a line on stderr for each blocked action")
+
+
+_PROFILES = {
+    "net-hermetic": ["--no-network", "--allow-localhost"], "exec-deny": ["--no-subprocess"],
+    "fs-readonly": ["--fs-readonly"], "strict-imports": ["--strict-imports"],
+    "all": ["--no-network", "--no-subprocess", "--fs-readonly", "--strict-imports"]}
+
+
+def _guards_asked(asked) -> bool:
+    """Does the command line of `run` switch any guard on? Only then are the other sources read."""
+    return bool(asked.no_network or asked.no_subprocess or asked.fs_readonly or asked.strict_imports or asked.profile)
+
+
+def _guard_options(asked, environ) -> dict:
+    """The guards of all sources: configuration file, environment, command line, lowest first.
+
+    What switches a guard on adds up. An allowance counts only from the source that switched the guard on last, or from
+    a higher one: a file in a checkout cannot open what the command line closed.
+    """
+    import shlex
+    try:
+        flags = shlex.split(environ.get("HERMETIC_FLAGS", ""))
+    except ValueError as error:
+        raise HotenvError(EXIT_USAGE, f"HERMETIC_FLAGS: {error}")
+    flags += [f"--profile={name}" for name in environ.get("HERMETIC_PROFILE", "").replace(",", " ").split()]
+    if environ.get("HERMETIC_FS_ROOT"):
+        flags.append(f"--fs-readonly={environ['HERMETIC_FS_ROOT']}")
+    sources = [_parse_guards(_config_flags(), "the configuration file"), _parse_guards(flags, "HERMETIC_FLAGS"), asked]
+    sources = [_with_profiles(source) for source in sources]
+    options = {"trace": any(source.trace for source in sources)}
+    network = _last(sources, "no_network")
+    if network is not None:
+        allowing = sources[network:]
+        options["network"] = True
+        options["localhost"] = any(source.allow_localhost for source in allowing)
+        options["domains"] = sorted({_domain(name) for source in allowing for name in source.allow_domain})
+    options["subprocess"] = _last(sources, "no_subprocess") is not None
+    options["imports"] = _last(sources, "strict_imports") is not None
+    readonly = _last(sources, "fs_readonly")
+    if readonly is not None:
+        root = sources[readonly].fs_readonly
+        options["readonly"] = True
+        options["read"] = os.path.realpath("." if root is True else root)
+        options["write"] = [os.path.realpath(path) for source in sources[readonly:] for path in source.fs_write]
+    return options
+
+
+def _last(sources, name):
+    """The index of the highest source that has this guard on, or None."""
+    return max((index for index, source in enumerate(sources) if getattr(source, name)), default=None)
+
+
+def _domain(text: str) -> str:
+    name = _host_name(text)
+    name = name[2:] if name.startswith("*.") else name.lstrip(".")
+    if not name or set(name) & set("/*@ ") or ":" in name and _packed(name) is None:
+        raise HotenvError(EXIT_USAGE, f"--allow-domain {_shown(text)}: a host name or an address is wanted, nothing else")
+    return name
+
+
+def _parse_guards(words: list, source: str):
+    import argparse
+
+    def refuse(message):
+        raise HotenvError(EXIT_USAGE, f"{source}: {_shown(message)}")
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.error = refuse
+    _add_guard_options(parser)
+    return parser.parse_args(words)
+
+
+def _with_profiles(source):
+    for name in source.profile:
+        if name not in _PROFILES:
+            raise HotenvError(EXIT_USAGE, f"no profile {_shown(name)}: there are {', '.join(_PROFILES)}")
+        for attribute, value in vars(_parse_guards(_PROFILES[name], "profile")).items():
+            if value and not getattr(source, attribute):
+                setattr(source, attribute, value)
+    if "" in source.fs_write or source.fs_readonly == "":
+        raise HotenvError(EXIT_USAGE, "an empty PATH means nothing here")
+    return source
+
+
+def _config_flags() -> list:
+    """The guards in ./pyproject.toml, [tool.hermetic], and ./HERMETIC.toml, as the command line would have them."""
+    flags = []
+    for path in ("pyproject.toml", "HERMETIC.toml"):
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            raise HotenvError(EXIT_INPUT, f"cannot read {path}: {error}")
+        table = _config_table(path, text)
+        for key, value in table.items():
+            flags += _config_words(path, "--" + key.replace("_", "-"), value)
+    return flags
+
+
+def _config_table(path, text):
+    import re
+    try:
+        import tomllib
+    except ImportError:  # before 3.11: only refused when there is something to read
+        wanted = r"(?m)^\s*(\[.*\bhermetic\b|(tool\s*\.\s*)?hermetic\b)" if path == "pyproject.toml" else r"(?m)^\s*[^\s#]"
+        if re.search(wanted, text):
+            raise HotenvError(EXIT_USAGE, f"{path} configures guards, which Python 3.11 or later can read, and this is "
+                              f"{sys.version_info[0]}.{sys.version_info[1]}")
+        return {}
+    try:
+        found = tomllib.loads(text)
+        table = found.get("tool", {}).get("hermetic", {} if path == "pyproject.toml" else found)
+        return dict(table)
+    except (ValueError, AttributeError, TypeError) as error:
+        raise HotenvError(EXIT_USAGE, f"{path}: {_shown(str(error))}")
+
+
+def _config_words(path, option, value):
+    if isinstance(value, bool):
+        return [option] if value else []
+    values = value if isinstance(value, list) else [value]
+    if not all(isinstance(item, str) for item in values):
+        raise HotenvError(EXIT_USAGE, f"{path}: {_shown(option[2:])} takes true, a text or a list of texts")
+    return [f"{option}={item}" for item in values]
+
+
+def _run_hermetic(options: dict, target_argv: list, env: dict, secret_names=None) -> None:
+    """Become the target under the guards. `secret_names` is None without a session; under `run`, the session's names.
+
+    With a session the target gets a process image of its own: what --only left out is not in its memory.
+    """
+    host = os.environ
+    runtime = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir()] + [
+        path for path in (env.get("HOTENV_SOCKET"), host.get("HOTENV_SOCKET")) if path]
+    options = dict(options, sealed=sorted(map(os.path.abspath, set(runtime))), names=sorted(secret_names or ()))
+    _run_guarded(options, target_argv, env, in_process=secret_names is None)
+''')
+
+
+# ==== shell session ===================================================================================================
+# A live bash, and one structured result for each command: masked, bounded, audited.
+#
+# The shell reads its commands from a pipe. Its own stdout and stderr lead nowhere; a command gets /dev/null, the pipe O
+# and the pipe E as its 0, 1 and 2, and none of the shell's other descriptors. Beside those a local shell has a pipe N,
+# on which it alone writes: that a command is about to begin, and, when it has ended, a record of status, directory,
+# background jobs and exports. What ends a record is a nonce that the shell reads only after the command has ended, so
+# nothing that is printed can pass for a record. Through ssh there are only two streams: there the records travel on
+# stdout, with the same nonce, and the nonce alone at the end of stderr.
+#
+# It is a convenience for whoever may use the secrets, without seeing them. It is no sandbox and takes no guards.
+
+_fold("shell session", r'''
+_unfold("redaction")
+
+_SHELL_MAX_OUTPUT = 100_000  # characters of stdout, and of stderr, in a result: more than an agent reads of one command
+_SHELL_TIMEOUT = 30.0  # seconds for a command that names no limit of its own
+_SHELL_GRACE = 2.0  # seconds for an interrupted command to end, before the shell is ended with it
+_SHELL_CONNECT = 30.0  # seconds for a remote shell to answer
+_SHELL_COMMAND_MAX = 16 << 20  # bytes of one command, as much as a request to the server may have
+_SHELL_RECORD_MAX = 64 << 20  # bytes of one record: exports cannot be larger than what `serve` accepts
+_SHELL_PIPE = 1 << 20  # bytes in a pipe, where the system lets us: fewer wake-ups for large outputs
+_SHELL_ARGV = ("bash", "--norc", "--noprofile", "--noediting", "+o", "history", "-i")
+
+# Each of these would have the shell run, print, log or end something on its own.
+_SHELL_DROPPED = frozenset(("BASH_ENV", "ENV", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4", "TMOUT", "IGNOREEOF", "SHELLOPTS", "BASHOPTS",
+                            "BASH_XTRACEFD", "POSIXLY_CORRECT", "HISTFILE", "HISTCONTROL"))
+
+# Commands that may change what is exported, beside everything that is more than a word and plain arguments.
+_SHELL_EXPORTERS = frozenset((". alias builtin cd command coproc declare eval exec export for getopts let local mapfile "
+                              "popd printf pushd read readarray readonly select set shopt source time trap typeset unset "
+                              "wait").split())
+
+# The test of `builtin` finds a function of that name. In POSIX mode alone a special builtin (`unset`) is found before any
+# function; bash leaves inherit_errexit on when that mode ends. Under `set -e`, returning the last status would end the shell.
+_SHELL_SETUP = """\
+unset PROMPT_COMMAND HISTFILE MAILCHECK TMOUT; PS1= PS2= PS4='+ '; set +H
+__hotenv_begin() {
+builtin printf '\\0%s\\n' "$1" >&{N}; {MARK_E}
+[[ -o errexit ]] || builtin return "$2"
+}
+__hotenv_end() {
+builtin printf -v __hotenv_probe %s "$1"
+if [[ ${__hotenv_probe-} != "$1" ]]; then
+POSIXLY_CORRECT=1; unset -f builtin; unset POSIXLY_CORRECT; builtin shopt -u inherit_errexit
+fi
+builtin unset -v __hotenv_probe PROMPT_COMMAND
+builtin printf '\\0%s\\0%s\\0' "$1" "$2" >&{N}
+builtin pwd >&{N}
+builtin printf '\\0' >&{N}
+builtin jobs -p >&{N}
+builtin printf '\\0' >&{N}
+if [[ -z $3 ]] || builtin declare -F -- "$3" || builtin alias -- "$3"; then builtin export -p >&{N}; fi
+builtin printf '\\0%s\\n' "$1" >&{N}; {MARK_E}
+[[ -o errexit ]] || builtin return "$2"
+}
+readonly -f __hotenv_begin __hotenv_end
+"""
+
+
+class SessionPoisoned(HotenvError):
+    """The session has no shell any more and cannot get one: it refuses every command. `.code` is 8."""
+
+
+class PolicyDenied(HotenvError):
+    """The policy does not let this command run; the audit has it as blocked. `.code` is 10."""
+
+
+class ExecResult:
+    """What one command did. Every text in it is masked and cleaned of control sequences.
+
+    command, stdout, stderr, cwd: str. exit_code: int (128+N after signal N, 124 after a time limit). duration_ms: int.
+    truncated: stdout or stderr is head and tail only. timed_out: the time limit ended it, or interrupt() did.
+    shell_restarted: the shell ended with, or before, this command; a new one has its directory and exports, but no
+    functions, aliases, jobs or unexported variables. background: what background jobs printed before this command.
+    """
+
+    __slots__ = ("command", "stdout", "stderr", "exit_code", "duration_ms", "cwd", "truncated", "timed_out",
+                 "shell_restarted", "background")
+
+    def __init__(self, **fields: object) -> None:
+        for name in self.__slots__:
+            setattr(self, name, fields[name])
+
+    def as_dict(self) -> dict:
+        """The result as a dict, in the order of the fields, ready for JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __repr__(self) -> str:
+        return f"ExecResult({', '.join(f'{name}={value!r}' for name, value in self.as_dict().items())})"
+
+
+class _Kept:
+    """The first and the last bytes of a stream, and how many it had in all. Memory stays flat, whatever comes."""
+
+    __slots__ = ("room", "head", "tail", "size")
+
+    def __init__(self, room: int) -> None:
+        self.room, self.head, self.tail, self.size = room, bytearray(), bytearray(), 0
+
+    def add(self, data: memoryview) -> None:
+        self.size += len(data)
+        if len(self.head) < self.room:
+            taken = self.room - len(self.head)
+            self.head += data[:taken]
+            data = data[taken:]
+        if len(data) >= self.room:
+            self.tail = bytearray(data[len(data) - self.room:])
+        elif data:
+            self.tail += data
+            if len(self.tail) > 2 * self.room:
+                del self.tail[:-self.room]
+
+    def cut(self) -> bool:
+        return self.size > len(self.head) + len(self.tail)
+
+
+class _Tap:
+    """One pipe from the shell. Its bytes go to a sink until a mark comes, then to the next one; a mark itself is dropped."""
+
+    __slots__ = ("fd", "sink", "marks", "held", "open")
+
+    def __init__(self, fd: int, sink: object) -> None:
+        self.fd, self.sink, self.marks, self.held, self.open = fd, sink, [], b"", True
+        os.set_blocking(fd, False)
+
+    def read(self, buffer: bytearray) -> int:
+        """Take what is there, at most a buffer full. 0: nothing is there now, or (not .open) ever again."""
+        try:
+            size = os.readv(self.fd, [buffer])
+        except BlockingIOError:
+            return 0
+        if not size:
+            self.open = False
+            self.release()
+        elif self.marks or self.held:
+            self._divide(self.held + bytes(memoryview(buffer)[:size]))
+        else:
+            self.sink.add(memoryview(buffer)[:size])
+        return size
+
+    def release(self) -> None:
+        self.sink.add(memoryview(self.held))
+        self.held = b""
+
+    def _divide(self, data: bytes) -> None:
+        self.held = b""
+        while self.marks:
+            mark, after = self.marks[0]
+            at = data.find(mark)
+            if at < 0:  # the end of the data may be the beginning of the mark
+                at = max(0, len(data) - len(mark) + 1)
+                data, self.held = data[:at], data[at:]
+                break
+            self.sink.add(memoryview(data)[:at])
+            data, self.sink = data[at + len(mark):], after
+            del self.marks[0]
+        self.sink.add(memoryview(data))
+
+
+def _clean(data: bytes) -> bytes:
+    """`data` as a terminal would leave it: escape sequences and control characters out, `\\r` overwrites, CRLF is LF."""
+    import re
+    if b" tcsetattr: " in data:  # an interactive bash says that it has no terminal whenever a child dies of a signal
+        data = re.sub(rb"(?m)^bash: \[\d+: \d+ \(\d+\)\] tcsetattr: .*\n", b"", data)
+    if not re.search(rb"[\0-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]", data):
+        return data
+    text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+    text = re.sub(r"(?m)^[^\n]*(?:\r\x1b\[0?K|\x1b\[2K)", "", text)  # a line that was erased to be written anew
+    text = re.sub(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?", "", text)
+    if "\r" in text:
+        text = "\n".join(_overwritten(line) if "\r" in line else line for line in text.split("\n"))
+    return re.sub(r"[\0-\x08\x0b-\x1f\x7f-\x9f]", "", text).encode("utf-8", "surrogateescape")
+
+
+def _overwritten(line: str) -> str:
+    shown = ""
+    for part in line.split("\r"):
+        shown = part + shown[len(part):]
+    return shown
+
+
+def _masked(redactor: Redactor, data: bytes, cut: str = "") -> bytes:
+    """`data` with its values masked; `cut` says on which side it was cut off, where half a value may stand."""
+    if not cut:
+        return redactor.mask(data)
+    stream = redactor.stream()
+    if cut == "end":
+        return stream.feed(data)  # what it holds back may be the first half of a value
+    skipped = 2 * redactor.longest  # the second half of a value is within the first of these; the rest keeps the stream right
+    stream.feed(data[:skipped])
+    return stream.feed(data[skipped:]) + stream.flush()
+
+
+def _presented(redactor: Redactor, kept: _Kept, limit: int, odd: bool = False) -> tuple[str, bool]:
+    """The text of a stream as a result shows it, cleaned, masked and then cut, and whether something is missing from it.
+
+    `odd`: some value holds what cleaning takes out, so it can be found only before that.
+    """
+    half, pieces = limit // 2, [(bytes(kept.head), "end"), (bytes(kept.tail), "start")]
+    if not kept.cut():
+        pieces = [(pieces[0][0] + pieces[1][0], "")]
+    texts = [_masked(redactor, _clean(_masked(redactor, data, cut) if odd else data), cut).decode("utf-8", "replace")
+             for data, cut in pieces]
+    head, tail = texts[0], texts[-1]
+    if len(texts) == 1 and len(head) <= limit:
+        return head, False
+    return f"{head[:half]}\n[hotenv: {kept.size} bytes in all, the middle is left out]\n{tail[len(tail) - half:] if half else ''}", True
+
+
+
+def _processes() -> list[tuple]:
+    """Every live process: its id, its parent's, and the ids of the group and session that it is in."""
+    rows = []
+    if not os.path.isdir("/proc/self"):
+        import subprocess
+        listing = subprocess.run(["ps", "-Ao", "stat=,pid=,ppid=,pgid="], stdout=subprocess.PIPE).stdout
+        return [tuple(map(int, row.split()[1:])) for row in listing.splitlines() if not row.startswith(b"Z")]
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", "rb", 0) as file:
+                fields = file.read(512).rpartition(b")")[2].split()
+        except OSError:
+            continue  # it has ended meanwhile
+        if fields[0] not in b"ZX":
+            rows.append((int(name), *map(int, fields[1:4])))
+    return rows
+
+
+def _family(shell: int, spared: frozenset | None = None) -> list[int]:
+    """What is below the shell, without the jobs in `spared` and what is below them. None: what is in its session as well."""
+    found, rows = [shell], _processes()
+    for parent in found:  # grows while it is walked
+        for pid, above, *groups in rows:
+            if above == parent or spared is None and shell in groups:
+                if pid not in found and pid not in (spared or ()):
+                    found.append(pid)
+    return found[1:]
+
+
+def _signal_all(pids: Iterable[int], number: int) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except OSError as error:
+            if error.errno not in (errno.ESRCH, errno.EPERM):  # ended meanwhile; or became another user's, by sudo
+                raise
+
+
+def _quoted(text: bytes) -> bytes:
+    return b"'" + text.replace(b"'", b"'\\''") + b"'"
+
+
+class _Audit:
+    """A file of JSON lines, ours alone, appended to, never through a link. What could not be written is still owed."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.owed = path, b""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+        try:
+            self.fd = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise HotenvError(EXIT_SYSTEM, f"cannot open the audit file {_shown(path)}: {error.strerror}") from None
+        info = os.fstat(self.fd)
+        if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_nlink != 1:
+            os.close(self.fd)
+            raise HotenvError(EXIT_SYSTEM, f"the audit file {_shown(path)} must be a regular file of yours, and no link")
+        os.fchmod(self.fd, 0o600)
+
+    def write(self, keep: bool, **fields: object) -> None:
+        """Append a line or raise. With `keep`, a line that could not be written goes before the next one."""
+        import json
+        now = time.time()
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03}Z"
+        line = json.dumps({"time": stamp, **fields}).encode() + b"\n"
+        data, sent = self.owed + line, 0
+        try:
+            while sent < len(data):
+                sent += os.write(self.fd, data[sent:])
+        except OSError as error:
+            # A line that is on the disk in part is owed whole, or the next one would be glued to its half.
+            begun = sent > len(self.owed)
+            self.owed = data[sent:] if keep or begun else self.owed[sent:]
+            raise HotenvError(EXIT_SYSTEM, f"cannot write the audit file {_shown(self.path)}: {error.strerror}") from None
+        self.owed = b""
+
+
+class ShellSession:
+    """A bash that stays: directory, variables and functions are kept from one `exec()` to the next.
+
+        with hotenv.ShellSession(hotenv.fetch()) as shell:
+            print(shell.exec("make deploy", timeout=600).stdout)
+
+    `environment` goes into the shell and is masked in all that comes out. The rest of the shell's environment is the
+    caller's, or with `isolated` a short allowlist of it. `remote`: a command (list, or one string in shell quoting) that
+    leads to a shell elsewhere, as `ssh -T host` or `docker exec -i name bash`; there `environment` alone is added, over
+    stdin. `cwd`: where to start. `timeout`: seconds for a command without its own limit. `max_output`: characters of
+    stdout and of stderr that a result holds; more is cut to head and tail. `policy`: a JSON file, or a mapping, with the
+    lists `allow` and `deny` of first words; advice, not a boundary. `audit`: a file that gets a line at the start and
+    the end of every command.
+
+    A session is safe to use from several threads: one command runs at a time, the others wait. It takes no hermetic
+    guards: a command may do all that its user may, so masking and policy prevent accidents and nothing else.
+    """
+
+    def __init__(self, environment: Mapping[str, str] | None = None, *, remote: str | Sequence[str] | None = None,
+                 isolated: bool = False, cwd: str | None = None, timeout: float = _SHELL_TIMEOUT,
+                 max_output: int = _SHELL_MAX_OUTPUT, policy: str | dict | None = None, audit: str | None = None) -> None:
+        import shlex
+        import threading
+        self._environment = dict(environment or {})
+        self._remote = shlex.split(remote) if isinstance(remote, str) else list(remote or ())
+        if self._remote and isolated or remote is not None and not self._remote:
+            raise HotenvError(EXIT_USAGE, "a remote shell needs a command, and has its own environment: it cannot be isolated")
+        self._isolated, self._timeout, self._limit = isolated, timeout, max_output
+        self._cwd = None if cwd is None else os.fsencode(cwd if remote else os.path.abspath(cwd))
+        self._redactor = Redactor(self._environment)
+        self._odd = any(_clean(value) != value for value in map(_encoded, self._environment.values()))
+        self._policy = _load_policy(policy) if policy is not None else None
+        if self._cwd and not self._remote and not os.path.isdir(self._cwd):
+            raise HotenvError(EXIT_USAGE, f"there is no directory {_shown(self.cwd)}")
+        self._audit = _Audit(audit) if audit is not None else None
+        self._name, self._count = os.urandom(4).hex(), 0
+        self._lock, self._stop, self._closed, self._poison = threading.Lock(), [], False, ""
+        self._process, self._exports, self._jobs, self._farewell = None, b"", frozenset(), b""
+        self._buffer, self._unsaid = bytearray(1 << 18), False
+        self.unmaskable = list(self._redactor.unmaskable)  # names whose values are too short to be masked
+        self.omitted = []  # names that a remote shell cannot take
+        try:
+            self._start()
+        except HotenvError:
+            self.close()
+            raise
+
+    def __enter__(self) -> ShellSession:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def cwd(self) -> str:
+        """The directory after the last command, masked."""
+        return self._redactor((self._cwd or b"").decode("utf-8", "surrogateescape"))
+
+    def interrupt(self) -> None:
+        """End the command that is running, as its time limit would. From another thread; no command running: nothing."""
+        self._stop.append(True)
+
+    def close(self) -> None:
+        """End the shell and all that runs in its session; a command that is running raises. Again is allowed."""
+        self._closed = True
+        with self._lock:
+            self._end()
+            if self._audit and self._audit.fd >= 0:
+                os.close(self._audit.fd)
+                self._audit.fd = -1
+
+    def exec(self, command: str, timeout: float | None = None) -> ExecResult:
+        """Run one command and wait for its end. Raises PolicyDenied, SessionPoisoned, or HotenvError where the command
+        cannot be sent or the audit cannot be written; whatever the command itself does is in the result."""
+        return self._exec(command, timeout, [])
+
+    def _exec(self, command: str, timeout: float | None, stop: list) -> ExecResult:
+        """exec(), and `stop` ends the command as soon as something is in it."""
+        text = _encoded(command)
+        with self._lock:
+            self._stop = stop
+            self._check_usable()
+            self._count += 1
+            self._check_policy(command)
+            self._record(False, event="start", command=self._redactor(command))
+            begun = time.monotonic()
+            try:
+                result = self._run(text, begun + (self._timeout if timeout is None else timeout), begun)
+            except HotenvError as error:
+                self._record(True, event="failed", reason=str(error))
+                raise
+            fields = result.as_dict()
+            self._record(True, event="end", **{name: fields[name] for name in fields if name not in _UNRECORDED})
+            return result
+
+    def _check_usable(self) -> None:
+        if self._closed or self._poison:
+            raise SessionPoisoned(EXIT_SYSTEM, self._poison or "the shell session is closed")
+
+    def _check_policy(self, command: str) -> None:
+        reason = self._policy and _denied(self._policy, command)
+        if reason:
+            reason = self._redactor(reason)
+            self._record(False, event="blocked", command=self._redactor(command), reason=reason)
+            raise PolicyDenied(EXIT_REFUSED, f"the policy does not allow it: {_shown(reason)}")
+
+    def _record(self, ended: bool, **fields: object) -> None:
+        """A line for the audit. One that says how a command ended waits for the next if it cannot be written now."""
+        if self._audit:
+            try:
+                self._audit.write(ended, session=self._name, id=self._count, **fields)
+            except HotenvError:
+                if not ended:
+                    raise
+
+    # ---- one command ----
+
+    def _run(self, text: bytes, deadline: float, begun: float) -> ExecResult:
+        lost, self._unsaid = self._unsaid, False
+        job = _Job(text, self._limit + 4 * self._redactor.longest + 4096)  # more than is shown: cleaning makes it shorter
+        for attempt in range(2):
+            try:
+                if self._process is None:
+                    self._start()
+            except HotenvError as error:
+                self._poison = f"the shell ended and cannot be started again: {error}"
+                self._check_usable()
+            try:
+                self._attempt(job, deadline)
+            except BaseException:  # KeyboardInterrupt: its output is not to become another command's
+                self._end()
+                self._unsaid = True
+                raise
+            if job.begun or job.late:
+                break  # otherwise the shell had ended before: the command has not run, and a new shell may have it
+        else:
+            self._poison = "the shell ends before it takes a command"
+        self._check_usable()
+        status = 124 if job.late else job.status
+        (stdout, cut_out), (stderr, cut_err), (background, _) = [
+            _presented(self._redactor, kept, self._limit, self._odd) for kept in (job.out, job.err, job.background)]
+        return ExecResult(
+            command=self._redactor(text.decode("utf-8", "surrogateescape")), stdout=stdout, stderr=stderr, exit_code=status,
+            duration_ms=int((time.monotonic() - begun) * 1000), cwd=self.cwd, truncated=cut_out or cut_err,
+            timed_out=job.late, shell_restarted=job.lost or lost, background=background)
+
+    def _attempt(self, job: _Job, deadline: float) -> None:
+        """Send the command, and see it through to a record, to the end of the shell, or to the end of its time."""
+        nowhere = _Kept(0)
+        out, err, notes = self._taps
+        begin, end = b"\0%s\n" % job.begin, b"\0%s\n" % job.nonce
+        out.sink = err.sink = job.background
+        self._drain()
+        record = [(begin, job.out if self._remote else nowhere), (b"\0%s\0" % job.nonce, job.record)]
+        if self._remote:
+            out.marks, err.marks = record, [(begin, job.err), (end, nowhere)]
+        else:
+            out.sink, err.sink, notes.sink, notes.marks = job.out, job.err, nowhere, record
+        self._send(b"__hotenv_begin %s \"$?\"; \\builtin eval %s %s\n__hotenv_end %s \"$?\" %s\n"
+                   % (job.begin, _quoted(job.text), self._redirections, job.nonce, _plain_word(job.text)))
+
+        def complete() -> bool:
+            return end in job.record and not (self._remote and err.marks)
+
+        finished = self._await(complete, deadline)
+        job.begun = job.begun or len(record) < 2
+        if not finished and notes.open:
+            job.late = True
+            finished = job.begun and not self._remote and not self._closed and self._interrupt(job, complete)
+        if not finished or not self._accept(job):
+            self._lose(job, deadline)
+        elif not self._remote:
+            self._drain()
+
+    def _accept(self, job: _Job) -> bool:
+        """Take over what the record says. A record that SIGINT has cut short stands before a whole one."""
+        record = bytes(job.record).partition(b"\0%s\n" % job.nonce)[0].rpartition(b"\0%s\0" % job.nonce)[2]
+        try:
+            status, cwd, jobs, exports = record.split(b"\0")
+            job.status, jobs = int(status), frozenset(map(int, jobs.split()))
+        except ValueError:
+            return False  # only code that has meddled with the shell itself can do that
+        self._cwd, self._jobs, self._exports = cwd[:-1] or self._cwd, jobs, exports or self._exports
+        return True
+
+    def _interrupt(self, job: _Job, complete: Callable[[], bool]) -> bool:
+        """Ctrl-C, as often as it takes, for all but background jobs. Whether the shell is ready for the next command.
+
+        Only once the shell has begun the command: what SIGINT makes it drop of a line that it is still reading ends in
+        the middle of it, and the rest would run.
+        """
+        self._stop, deadline = [], time.monotonic() + _SHELL_GRACE
+        while self._taps[2].open and time.monotonic() < deadline and not self._closed:
+            # Parents first: a shell whose child dies of SIGINT ends its list only if it has one as well.
+            _signal_all([self._process.pid, *_family(self._process.pid, self._jobs)], _signal.SIGINT)
+            self._send(b"\n\n__hotenv_end %s 124 ''\n" % job.nonce)
+            if self._await(complete, min(deadline, time.monotonic() + _SHELL_GRACE / 8)):
+                return True
+        return False
+
+    def _lose(self, job: _Job, deadline: float) -> None:
+        """The shell has ended, or is ended here: the program that it became by `exec` may still run until the deadline."""
+        if self._unsent:
+            self._poller.unregister(self._control)
+            self._unsent = b""
+        self._process.stdin.close()  # all that a shell without its pipes still waits for
+        if not job.late and not self._taps[2].open:
+            job.late = not self._await(self._exited, deadline, ended=True)
+        self._drain()
+        for tap in self._taps:  # what was held back as the beginning of a mark is none
+            tap.release()
+        job.lost = True
+        job.status = self._end()
+
+    # ---- the shell and its pipes ----
+
+    def _await(self, done: Callable[[], bool], deadline: float, ended: bool = False) -> bool:
+        """Move bytes until done() holds. False: the deadline or an interrupt came first, or, unless `ended`, the shell's end."""
+        while not done():
+            left = deadline - time.monotonic()
+            if left <= 0 or self._stop or self._closed or not (ended or self._taps[2].open):
+                return False
+            for fd, _ in self._poller.poll(min(left, 0.002 if ended else 0.05) * 1000):
+                if fd == self._control:
+                    self._send(b"")
+                else:
+                    self._read(next(tap for tap in self._taps if tap.fd == fd))
+        return True
+
+    def _read(self, tap: _Tap) -> int:
+        size = tap.read(self._buffer)
+        if not tap.open:
+            self._poller.unregister(tap.fd)
+        return size
+
+    def _drain(self) -> None:
+        """Take what the pipes hold by now. Not more: a background job may write for ever."""
+        for tap in dict.fromkeys(self._taps):
+            left = _SHELL_PIPE
+            while tap.open and left > 0:
+                size = self._read(tap)
+                left = left - size if size else 0
+
+    def _send(self, data: bytes) -> None:
+        """Write to the shell what fits now; _await() writes the rest."""
+        waiting, self._unsent = bool(self._unsent), self._unsent + data
+        try:
+            self._unsent = self._unsent[os.write(self._control, self._unsent):]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:
+            self._unsent = b""  # it has ended, and its pipes say so
+        if bool(self._unsent) != waiting:
+            self._poller.unregister(self._control) if waiting else self._poller.register(self._control, 4)  # POLLOUT
+
+    def _start(self) -> None:
+        """Start a shell; a second one gets the directory and the exports that the first had last."""
+        import select
+        self._poller, self._unsent = select.poll(), b""
+        stop, self._stop = self._stop, []  # what ends a command does not end the shell that it waits for
+        try:
+            self._start_remote() if self._remote else self._start_local()
+        except ValueError:
+            raise HotenvError(EXIT_USAGE, "a name or a value is none that an environment can hold") from None
+        except OSError as error:
+            what = _shown(self._redactor(self._remote[0] if self._remote else "bash"))
+            self._end()
+            raise HotenvError(EXIT_SYSTEM, f"cannot start {what}: {error.strerror}") from None
+        except HotenvError:
+            self._end()
+            raise
+        finally:
+            self._stop = stop
+
+    def _restoring(self) -> bytes:
+        """Lines for a new shell: where to go, and what to export instead of what it was born with."""
+        lines = b"\\builtin cd -- %s\n" % _quoted(self._cwd) if self._cwd else b""
+        if self._exports:
+            lines += (b"__hotenv_pwd=${PWD-}; \\builtin unset -v $(\\builtin compgen -e)\n%s\n"
+                      b"PWD=$__hotenv_pwd; \\builtin unset -v __hotenv_pwd\n" % self._exports)
+        return lines
+
+    def _start_local(self) -> None:
+        host = build_isolated_env(os.environ) if self._isolated else os.environ
+        env = {name: host[name] for name in host if name not in _SHELL_DROPPED and not name.startswith("BASH_FUNC_")}
+        env.update((name, value) for name, value in self._environment.items() if name == "ENV" or name not in _SHELL_DROPPED)
+        self.omitted = [name for name in self._environment if name not in env]
+        if self._cwd is None:
+            self._cwd = os.getcwdb()
+        out, err, notes = self._spawn(_SHELL_ARGV, env)
+        self._redirections = b"</dev/null >&%d 2>&%d %d>&- %d>&- %d>&-" % (out, err, out, err, notes)
+        self._send(_shell_setup(notes, 0) + self._restoring())
+
+    def _start_remote(self) -> None:
+        """In two steps, because a login shell may read ahead: first it says that it is there and becomes bash."""
+        self._spawn(self._remote, None)
+        job, hello, nowhere = _Job(b"", 512), _nonce(), _Kept(0)
+        out, err, _ = self._taps
+        out.marks, err.sink = [(hello + b"\n", nowhere)], job.err
+        self._send(b"echo %s; exec env HOTENV_SHELL=%s %s\n" % (hello, job.begin, " ".join(_SHELL_ARGV).encode()))
+        self._expect(lambda: not out.marks, job)
+        out.marks, err.marks = [(b"\0%s\0" % job.nonce, job.record)], [(b"\0%s\n" % job.nonce, nowhere)]
+        err.sink = nowhere  # from here on it is bash, which says that it has no terminal
+        self._redirections = b"</dev/null >&240 2>&241 240>&- 241>&-"
+        lines = [b"exec 240>&1 241>&2 >/dev/null 2>&1\n", _shell_setup(240, 241)]
+        names = [name for name in self._environment if name.isascii() and name.isidentifier() and name not in _SHELL_DROPPED]
+        self.omitted = [name for name in self._environment if name not in names]
+        if self._exports:
+            lines += [self._farewell, self._restoring()]
+        else:
+            lines += [b"export %s=%s\n" % (name.encode(), _quoted(_encoded(self._environment[name]))) for name in names]
+            lines += [b"\\builtin cd -- %s || exit 1\n" % _quoted(self._cwd)] if self._cwd else []
+        self._send(b"".join(lines) + b"__hotenv_end %s \"$$\" ''\n" % job.nonce)
+        self._expect(lambda: b"\0%s\n" % job.nonce in job.record and not err.marks, job)
+        self._accept(job)
+        # The other side may not notice that we have hung up: what still runs is ended by the shell that takes its place.
+        self._farewell = (b"[[ $(</proc/%d/environ) == *HOTENV_SHELL=%s* ]] && \\builtin kill -9 -- -%d %d\n"
+                          % (job.status, job.begin, job.status, job.status))
+
+    def _expect(self, done: Callable[[], bool], job: _Job) -> None:
+        if self._await(done, time.monotonic() + _SHELL_CONNECT):
+            return
+        reason = "gave no answer in time"
+        if not self._taps[2].open:
+            self._await(self._exited, time.monotonic() + _SHELL_GRACE, ended=True)
+            self._drain()
+            reason = f"ended with status {self._end()}; it must lead to a POSIX shell, with bash and the directory asked for"
+        said = _presented(self._redactor, job.err, 400)[0].strip()
+        raise HotenvError(EXIT_SYSTEM, _shown(f"{self._redactor(self._remote[0])} {reason}{said and ': ' + said}"))
+
+    def _spawn(self, argv: Sequence[str], env: Mapping[str, str] | None) -> list[int]:
+        """Start the program, and tap it. A local shell inherits the pipes beside its 1 and 2; their numbers are returned."""
+        import subprocess
+        ours, theirs = [], []
+        try:
+            for _ in range(2 if self._remote else 3):
+                _wide_pipe(ours, theirs)
+            out, err = theirs if self._remote else [subprocess.DEVNULL] * 2
+            self._process = subprocess.Popen(argv, env=env, stdin=subprocess.PIPE, stdout=out, stderr=err, bufsize=0,
+                                             pass_fds=() if self._remote else theirs, start_new_session=True)
+        except BaseException:
+            _close_all(ours)
+            raise
+        finally:
+            _close_all(theirs)
+        taps = [_Tap(near, _Kept(0)) for near in ours]
+        self._taps = taps if len(taps) == 3 else [*taps, taps[0]]  # the last is the one that the records come on
+        self._control = self._process.stdin.fileno()
+        os.set_blocking(self._control, False)
+        for tap in taps:
+            self._poller.register(tap.fd, 1)  # POLLIN
+        return theirs
+
+    def _exited(self) -> bool:
+        """Whether the shell has ended. It is not reaped here, so that its id stays its own until _end() has used it."""
+        if not hasattr(os, "waitid"):
+            return self._process.poll() is not None
+        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def _end(self) -> int:
+        """End the shell and all that is left of its session; the shell's exit status, 128 and more for a signal."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        _signal_all([process.pid], _signal.SIGSTOP)  # it starts nothing more
+        for _ in range(20):
+            family = _family(process.pid)
+            _signal_all(family, _signal.SIGKILL)
+            if not family:
+                break
+        _signal_all([process.pid], _signal.SIGKILL)
+        process.stdin.close()
+        _close_all({tap.fd for tap in self._taps})
+        status = process.wait()
+        return 128 - status if status < 0 else status
+
+
+class _Job:
+    """One command on its way: what is sent, what has come back."""
+
+    def __init__(self, text: bytes, room: int) -> None:
+        self.text, self.begin, self.nonce = text, _nonce(), _nonce()
+        self.out, self.err, self.background, self.record = _Kept(room), _Kept(room), _Kept(room), _Record()
+        self.begun = self.late = self.lost = False
+        self.status = 0
+
+
+class _Record(bytearray):
+    """What the shell says of a command. Bounded: a shell that was meddled with may say anything."""
+
+    def add(self, data: memoryview) -> None:
+        if len(self) + len(data) <= _SHELL_RECORD_MAX:
+            self.extend(data)
+
+
+def _nonce() -> bytes:
+    return os.urandom(16).hex().encode()
+
+
+def _shell_setup(notes: int, errors: int) -> bytes:
+    """The first lines for a shell; `errors` is where the end of stderr is marked, or 0."""
+    mark = f"builtin printf '\\0%s\\n' \"$1\" >&{errors}" if errors else ""
+    return _SHELL_SETUP.replace("{N}", str(notes)).replace("{MARK_E}", mark).encode()
+
+
+def _wide_pipe(ours: list[int], theirs: list[int]) -> None:
+    """Add the ends of a new pipe: ours, and the shell's, with a number that nobody writes into a script."""
+    import fcntl
+    near, far = os.pipe()
+    ours.append(near)
+    try:
+        theirs.append(fcntl.fcntl(far, fcntl.F_DUPFD_CLOEXEC, 200))
+        if sys.platform == "linux":
+            fcntl.fcntl(near, 1031, _SHELL_PIPE)  # F_SETPIPE_SZ
+    except OSError as error:
+        if error.errno != errno.EPERM or len(ours) > len(theirs):  # EPERM: over the user's quota of wide pipes
+            raise
+    finally:
+        os.close(far)
+
+
+def _close_all(fds: Iterable[int]) -> None:
+    for fd in fds:
+        os.close(fd)
+
+
+def _encoded(command: str) -> bytes:
+    try:
+        data = command.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        data = b"\0"
+    if b"\0" in data or len(data) > _SHELL_COMMAND_MAX:
+        raise HotenvError(EXIT_USAGE, "a command may hold no NUL and no lone surrogate, and at most 16 MiB")
+    return data
+
+
+def _plain_word(text: bytes) -> bytes:
+    """The first word of a command that cannot change what is exported unless it is a function or an alias; else ''.
+
+    The shell looks whether it is one of those. Exports are costly to list, and most commands are of this kind.
+    """
+    import re
+    plain = re.fullmatch(rb"([\w./-]+)(?: +[\w./:@%+,-]+)*", text)
+    return plain[1] if plain and plain[1].decode() not in _SHELL_EXPORTERS else b"''"
+
+
+_UNRECORDED = frozenset(("command", "stdout", "stderr", "background"))
+
+
+# What a policy looks at. These words stand before a command; those are followed by none up to the next separator.
+_POLICY_GO_ON = frozenset("if then else elif do while until ! { time coproc".split())
+_POLICY_NO_MORE = frozenset("fi done } for select".split())
+
+
+def _load_policy(policy: str | dict) -> dict:
+    """`{"allow": [...], "deny": [...]}` from a file, or as it is. An empty list `allow` allows nothing; none, all."""
+    import json
+    try:
+        if isinstance(policy, str):
+            with open(policy, "rb") as file:
+                policy = json.loads(file.read())
+        lists = {key: frozenset(words if isinstance(words, (list, frozenset)) else [None]) for key, words in policy.items()}
+    except OSError as error:
+        raise HotenvError(EXIT_SYSTEM, f"cannot read the policy {_shown(str(policy))}: {error.strerror}") from None
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        lists = {"": ()}
+    if not lists.keys() <= {"allow", "deny"} or not all(type(word) is str for words in lists.values() for word in words):
+        raise HotenvError(EXIT_USAGE, 'the policy must be JSON like {"allow": ["git", "make"], "deny": ["sudo"]}')
+    return lists
+
+
+def _denied(policy: Mapping, command: str) -> str:
+    """Why the policy does not let the command run, or ''."""
+    try:
+        words = _FirstWords(command).all()
+    except (ValueError, IndexError, RecursionError):
+        return "its commands cannot be told apart"
+    for word in words:
+        if {word, word.rpartition("/")[2]} & policy.get("deny", frozenset()):
+            return f"{word} is denied"
+        if word not in policy.get("allow", (word,)):
+            return f"{word} is not among the allowed"
+    return ""
+
+
+class _FirstWords:
+    """Reads shell text for the first word of every simple command, those in substitutions included, quotes taken off.
+
+    It knows words and separators, not the whole grammar. ValueError or IndexError: it lost its way.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at, self.found, self.heredocs, self.ticks = text, 0, [], [], 0
+
+    def all(self) -> list[str]:
+        self._commands("")
+        return self.found
+
+    def _next(self, pattern: str) -> str:
+        import re
+        match = re.compile(pattern, re.S).match(self.text, self.at)
+        self.at = match.end() if match else self.at
+        return match[0] if match else ""
+
+    def _commands(self, closer: str, array: bool = False) -> None:
+        """Up to `closer`: a parenthesis, a backtick, `esac`, or the end of the text."""
+        first = not array
+        while True:
+            self._next(r"(?:[ \t\r]|\\\n)*(?:#[^\n]*)?")
+            sign = self._next(r"\n|;;&?|;&|&&|\|\||\|&|&>>?|[;&|()]|<<<|<<-?|\d*(?:<>|[<>]&|>>|>\||[<>](?!\())")
+            sign = sign or (self._next("`") if self.ticks else "")
+            if sign == closer and sign or not (closer or self.text[self.at:] or sign):
+                return
+            if sign == "\n":
+                self._skip_heredocs()
+            if sign == "(":
+                first = self._parenthesis(first)
+            elif sign in (")", "`"):
+                raise ValueError
+            elif sign[:2] in (";;", ";&") and closer == "esac":
+                if not self._pattern():
+                    return
+                first = True
+            elif sign.strip("0123456789")[:1] in ("<", ">") and sign or sign[:2] == "&>":
+                self._redirection(sign)
+            elif sign:
+                first = not array
+            else:
+                word, plain = self._word()
+                if plain and word == closer:
+                    return
+                first = first and self._first(word, plain)
+
+    def _parenthesis(self, first: bool) -> bool:
+        if self._next(r"\("):
+            self._quoted("))")  # a subshell in a subshell can look the same: that is refused
+        elif first:
+            self._commands(")")
+        elif self._next(r"[ \t]*\)"):
+            self.found.pop()  # it is a function that is defined here
+            return True
+        else:
+            raise ValueError
+        return False
+
+    def _first(self, word: str, plain: bool) -> bool:
+        """Take in a word where a command may begin. Whether one may still begin after it."""
+        import re
+        if word.startswith("-") or plain and word in _POLICY_GO_ON or re.match(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=", word):
+            return True
+        if plain and word == "function":
+            self._next(r"[ \t]+")
+            self._word()
+            self._next(r"[ \t]*\([ \t]*\)")
+            return True
+        if plain and word == "case":
+            self._next(r"[ \t]+")
+            self._word()
+            self._next(r"\s+in\b")
+            if self._pattern():
+                self._commands("esac")
+        elif plain and word == "[[":
+            self._quoted("]]")
+        elif not plain or word not in _POLICY_NO_MORE:
+            self.found.append(word)
+        return False
+
+    def _pattern(self) -> bool:
+        """Over a pattern of `case`, up to its parenthesis. False: it was `esac`."""
+        if self._next(r"(?:\s|#[^\n]*\n)*esac\b"):
+            return False
+        self._next(r"\s*\(?")
+        while not self._next(r"[ \t]*\)"):
+            self._next(r"[ \t|]*")
+            self._word()
+        return True
+
+    def _redirection(self, sign: str) -> None:
+        self._next(r"[ \t]*")
+        word, plain = self._word()
+        if sign.lstrip("0123456789") in ("<<", "<<-"):
+            self.heredocs.append((word, plain))
+
+    def _skip_heredocs(self) -> None:
+        for delimiter, plain in self.heredocs:
+            import re
+            end = re.compile(rf"(?m)^\t*{re.escape(delimiter)}$").search(self.text, self.at)
+            body = _FirstWords(self.text[self.at:end.start() if end else None] + '"')
+            if plain:  # what it substitutes is run
+                body._quoted('"')
+                self.found += body.found
+            self.at = end.end() if end else len(self.text)
+        self.heredocs = []
+
+    def _word(self) -> tuple[str, bool]:
+        """The next word without its quotes, and whether it had none."""
+        start, word, plain = self.at, "", True
+        while self.at < len(self.text):
+            char = self._next(r"[^ \t\r\n;&|()<>`\\'\"$]+|\\.|'[^']*'|\$'(?:[^'\\]|\\.)*'|\$?\"|[<>]\(|\$(?![({])")
+            if char.endswith('"'):
+                word, plain = word + self._quoted('"'), False
+            elif char[:1] in ("\\", "'") or char[:2] == "$'":
+                word, plain = word + char.lstrip("$")[1:].rstrip("'").replace("\n", ""), False
+            elif char in ("<(", ">("):
+                self._commands(")")
+                word += "$"
+            elif char:
+                word += char
+            elif self._substitution():
+                word += "$"
+            elif word.endswith("=") and self._next(r"\("):
+                self._commands(")", array=True)
+            else:
+                break
+        if self.at == start:
+            raise ValueError
+        return word, plain
+
+    def _substitution(self) -> bool:
+        sign = self._next(r"\$\(\(|\$\(|\$\{|`" if not self.ticks else r"\$\(\(|\$\(|\$\{")
+        if sign in ("$((", "${"):
+            self._quoted("))" if sign == "$((" else "}")
+        elif sign == "`":
+            self.ticks += 1
+            self._commands("`")
+            self.ticks -= 1
+        elif sign:
+            self._commands(")")
+        return bool(sign)
+
+    def _quoted(self, closer: str) -> str:
+        """What stands before `closer`, where only substitutions are run. The text."""
+        text, depth = "", 0
+        while depth or not self.text.startswith(closer, self.at):
+            if self._substitution():
+                text += "$"
+                continue
+            char = self.text[self.at]
+            if closer != '"' and self._next(r"'[^']*'"):
+                continue
+            self.at += 1 + (char == "\\")
+            if closer != '"' and char == '"':
+                self._quoted('"')
+            elif closer == "))" and char in "()":
+                depth += 1 if char == "(" else -1
+                if depth < 0:
+                    raise ValueError
+            text += self.text[self.at - 1]
+        self.at += len(closer)
+        return text
+''')
+
+
+# ==== mcp =============================================================================================================
+# The Model Context Protocol on stdio over shell sessions: one JSON message a line, and nothing else ever on stdout.
+#
+# It keeps no snapshot. Each session_open fetches one, for that shell and its masks alone; agents see names, never values.
+# stdin is read all the time; each shell has a thread that does its work in the order of arrival.
+
+_fold("mcp", r'''
+_unfold("shell session")
+
+_MCP_HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # revisions that begin with `initialize`
+_MCP_STATELESS = "2026-07-28"  # the revision where each request says its own
+_MCP_LINE_MAX = 32 << 20  # bytes of one message: the longest command, escaped
+_MCP_SHELLS_MAX = 32  # shells at once: each is a few processes and descriptors
+_MCP_QUEUE_MAX = 64  # commands that may wait for one shell
+_MCP_TIMEOUT_MAX = 86400.0  # seconds that a command may ask for
+_MCP_TOO_LONG = object()
+
+_MCP_INSTRUCTIONS = ("Shells with the user's secrets in their environment. Refer to secrets by name ($NAME): their values are "
+                     "masked in all output. Open a session, run commands in it (directory and variables persist), close it.")
+
+
+def _mcp_tools(remotes: Iterable[str]) -> list[dict]:
+    """The tools as tools/list shows them; what arguments they take is checked against this too."""
+    session = {"type": "string", "description": "id from session_open"}
+    opening = {"cwd": {"type": "string", "description": "directory to start in"},
+               "isolated": {"type": "boolean", "description": "leave out the user's own environment, beside PATH, HOME and such"}}
+    if remotes:
+        opening["remote"] = {"type": "string", "enum": sorted(remotes), "description": "where; default: this machine"}
+    execution = {"session": session, "command": {"type": "string", "description": "bash; may have several lines; stdin is empty"},
+                 "timeout": {"type": "number", "description": "seconds, default 30; then it is interrupted, exit_code 124"}}
+    table = (("session_open", "Open a bash with the user's secrets in its environment. Returns its id and the secrets' names.",
+              opening, ()),
+             ("session_exec", "Run a command and wait for its end. Returns stdout, stderr, exit_code, cwd as JSON, secrets masked. "
+              "State persists, unless shell_restarted: then only directory and exports do. Start servers with a trailing &; what "
+              "they print comes as `background` with the next command.", execution, ("session", "command")),
+             ("session_list", "List the open sessions.", {}, ()),
+             ("session_close", "End a session and everything that runs in it.", {"session": session}, ("session",)))
+    return [{"name": name, "description": text, "inputSchema": {"type": "object", "properties": properties,
+                                                                "required": list(required), "additionalProperties": False}}
+            for name, text, properties, required in table]
+
+
+class _McpError(Exception):
+    """An answer that is a JSON-RPC error. What a tool could not do is none: the agent is told in the result."""
+
+    def __init__(self, code: int, message: str, **data: object) -> None:
+        super().__init__(code, message, data)
+
+
+def _serve_mcp(fetch: Callable[[], dict], session_alive: Callable[[], bool], *, remotes: Mapping[str, str] = {},
+               policy: str | None = None, audit: str | None = None, default_timeout: float = _SHELL_TIMEOUT) -> int:
+    """Serve stdin and stdout until stdin ends or a signal comes; then every shell ends too.
+
+    `fetch` returns the snapshot of the hotenv session, or raises HotenvError. `session_alive` says whether the session
+    that was fetched from last is still there, without asking it for anything.
+    """
+    _harden()
+    if audit is not None:
+        os.close(_Audit(audit).fd)
+    options = {"policy": None if policy is None else _load_policy(policy), "audit": audit, "timeout": default_timeout}
+    out, nothing = os.dup(1), os.open(os.devnull, os.O_RDWR)
+    os.dup2(2, 1)  # whatever prints, prints there
+    server = _McpServer(fetch, session_alive, dict(remotes), options, out)
+
+    def leave(number: int, frame: object) -> None:
+        os.dup2(nothing, 0)  # the end of the input is the one way out
+        os.dup2(nothing, out)
+
+    for number in (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP):
+        _signal.signal(number, leave)
+    for line in _mcp_lines(0):
+        server.take(line)
+    server.close_all()
+    return 0
+
+
+def _mcp_lines(fd: int) -> Iterator[object]:
+    """Each line that comes; _MCP_TOO_LONG for one that is not kept."""
+    line = bytearray()
+    while True:
+        data = os.read(fd, 1 << 18)
+        *whole, rest = data.split(b"\n")
+        for piece in whole:
+            yield line + piece if len(line) + len(piece) <= _MCP_LINE_MAX else _MCP_TOO_LONG
+            line = bytearray()
+        line += rest if len(line) <= _MCP_LINE_MAX else b""
+        if not data:
+            if line:
+                yield line if len(line) <= _MCP_LINE_MAX else _MCP_TOO_LONG
+            return
+
+
+class _McpShell:
+    """A shell session, and the thread that does what is asked of it."""
+
+    def __init__(self, remote: str | None) -> None:
+        import queue
+        import threading
+        self.remote, self.session, self.closing, self.work = remote, None, False, queue.Queue()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        for task in iter(self.work.get, None):
+            task()
+
+    def close(self) -> None:
+        self.closing = True
+        if self.session:
+            self.session.close()
+        self.work.put(None)
+
+
+class _McpServer:
+    """The protocol, and the shells by their ids."""
+
+    def __init__(self, fetch: Callable, session_alive: Callable, remotes: dict, options: dict, out: int) -> None:
+        import threading
+        self.fetch, self.session_alive, self.remotes, self.options, self.out = fetch, session_alive, remotes, options, out
+        self.tools, self.shells, self.count = _mcp_tools(remotes), {}, 0
+        self.running = {}  # id of a call under way -> what is true once it is cancelled
+        self.writing, self.counting = threading.Lock(), threading.Lock()
+
+    def send(self, message: object) -> None:
+        import json
+        if message is None:
+            return
+        data = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
+        with self.writing:
+            try:
+                while data:
+                    data = data[os.write(self.out, data):]
+            except OSError as error:
+                if error.errno != errno.EPIPE:  # the client has gone: stdin will end too
+                    raise
+
+    def take(self, line: object) -> None:
+        """One line of input: a message, or several in a list."""
+        import json
+        try:
+            message = json.loads(line) if line is not _MCP_TOO_LONG else None
+        except (ValueError, RecursionError):
+            message = None
+        if isinstance(message, list) and message:
+            self.take_batch(message)
+        elif message is None:
+            self.send(_mcp_error(None, _McpError(-32700, "not JSON, or a line of more than 32 MiB")))
+        else:
+            self.request(message, self.send)
+
+    def take_batch(self, messages: list) -> None:
+        """Each is done as if it stood alone; the answers go out in one list, when the last one is there."""
+        answers, due = [], len(messages)
+
+        def collect(answer: dict | None) -> None:
+            nonlocal due
+            with self.counting:
+                due -= 1
+                answers.extend([answer] if answer else [])
+                if due or not answers:
+                    return
+            self.send(answers)
+
+        for message in messages:
+            self.request(message, collect)
+
+    def request(self, message: object, reply: Callable) -> None:
+        """Do what a message asks. `reply` is called once, now or later, with None where no answer is due."""
+        number = None
+        try:
+            if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+                raise _McpError(-32600, "not a JSON-RPC 2.0 message")
+            if "method" not in message and ("result" in message or "error" in message):
+                return reply(None)  # an answer to something that we never ask
+            method, params = message.get("method"), message.get("params", {})
+            if not isinstance(method, str) or "id" in message and type(message["id"]) not in (str, int):
+                raise _McpError(-32600, "method must be a string, id a string or an integer")
+            if "id" not in message:
+                self.notified(method, params)
+                return reply(None)
+            number = message["id"]
+            if not isinstance(params, dict):
+                raise _McpError(-32602, "params must be an object")
+            stateless = _mcp_is_stateless(params)
+
+            def finish(result: dict | None) -> None:
+                if result is not None and stateless:
+                    result.update(resultType="complete", _meta={"io.modelcontextprotocol/serverInfo": _mcp_info()})
+                reply(None if result is None else {"jsonrpc": "2.0", "id": number, "result": result})
+
+            if method == "tools/call":
+                self.call(number, params, finish)
+            else:
+                finish(self.plain(method, params))
+        except _McpError as error:
+            reply(_mcp_error(number, error))
+        except Exception as error:  # ours, and its text might quote a value
+            reply(_mcp_error(number, _McpError(-32603, f"internal error: {type(error).__name__}")))
+
+    def notified(self, method: str, params: object) -> None:
+        if method == "notifications/cancelled" and isinstance(params, dict):
+            call = params.get("requestId")
+            self.running.get(call if type(call) in (str, int) else None, []).append(True)
+
+    def plain(self, method: str, params: dict) -> dict:
+        """The result of what is answered at once."""
+        about = {"capabilities": {"tools": {}}, "instructions": _MCP_INSTRUCTIONS}
+        cached = {"ttlMs": 3_600_000, "cacheScope": "private"} if _mcp_is_stateless(params) else {}
+        if method == "initialize":
+            offered = params.get("protocolVersion")
+            version = offered if offered in _MCP_HANDSHAKE else _MCP_HANDSHAKE[-1]
+            return {"protocolVersion": version, "serverInfo": _mcp_info(), **about}
+        if method == "server/discover":
+            return {"supportedVersions": [_MCP_STATELESS, *_MCP_HANDSHAKE], **about, **cached}
+        if method == "tools/list":
+            return {"tools": self.tools, **cached}
+        if method == "ping":
+            return {}
+        raise _McpError(-32601, f"no method {_shown(method[:80])}")
+
+    def call(self, number: object, params: dict, finish: Callable) -> None:
+        name, arguments = params.get("name"), params.get("arguments") or {}
+        tool = next((tool for tool in self.tools if tool["name"] == name), None)
+        if tool is None or not isinstance(arguments, dict):
+            raise _McpError(-32602, "no such tool, or its arguments are no object")
+        wrong = _mcp_wrong(tool["inputSchema"], arguments)
+        ended = "" if wrong else self.close_ended()
+        if wrong or ended and name != "session_open":
+            return finish(_mcp_said(wrong or ended, True))
+        shell = self.shells.get(arguments.get("session"))
+        if name == "session_list":
+            finish(_mcp_said([
+                {"session": each, "where": shell.remote or "this machine", "waiting": shell.work.qsize(),
+                 "cwd": shell.session.cwd if shell.session else ""} for each, shell in list(self.shells.items())]))
+        elif name == "session_open":
+            self.open(number, arguments, finish)
+        elif shell is None or shell.work.qsize() >= _MCP_QUEUE_MAX:
+            finish(_mcp_said("that session is not open, or has too much to do: see session_list, session_open", True))
+        elif name == "session_close":
+            self.shells.pop(arguments["session"], None)
+            shell.close()
+            finish(_mcp_said({"closed": arguments["session"]}))
+        else:
+            self.enqueue(shell, number, finish, lambda stop: shell.session._exec(
+                arguments["command"], arguments.get("timeout"), stop).as_dict())
+
+    def open(self, number: object, arguments: dict, finish: Callable) -> None:
+        if len(self.shells) >= _MCP_SHELLS_MAX:
+            return finish(_mcp_said(f"{_MCP_SHELLS_MAX} sessions are open: close one", True))
+        remote = arguments.get("remote")
+        shell, self.count = _McpShell(remote), self.count + 1
+        name = f"s{self.count}"
+        self.shells[name] = shell
+
+        def opened(stop: list) -> dict:
+            try:
+                environment = self.fetch()
+                shell.session = session = ShellSession(
+                    environment, remote=self.remotes[remote] if remote else None, cwd=arguments.get("cwd"),
+                    isolated=arguments.get("isolated", False), **self.options)
+            except BaseException:
+                self.shells.pop(name, None)
+                shell.work.put(None)
+                raise
+            if shell.closing:
+                session.close()
+            return {"session": name, "cwd": session.cwd, "secrets": sorted(environment), "unmaskable": session.unmaskable,
+                    "not_exported": session.omitted}
+
+        self.enqueue(shell, number, finish, opened)
+
+    def enqueue(self, shell: _McpShell, number: object, finish: Callable, work: Callable) -> None:
+        """Have the shell's thread do the work. A call that is cancelled is ended as by its time limit, and not answered."""
+        stop = self.running[number] = []
+
+        def task() -> None:
+            try:
+                result = None if stop else _mcp_said(work(stop))
+            except HotenvError as error:
+                result = _mcp_said(str(error), True)
+            except Exception as error:  # its text might quote a value, and a traceback would
+                result = _mcp_said(f"internal error: {type(error).__name__}", True)
+            self.running.pop(number, None)
+            finish(None if stop else result)
+
+        shell.work.put(task)
+
+    def close_ended(self) -> str:
+        """If the hotenv session behind the shells has ended, end them as well, and say so."""
+        if not self.shells or self.session_alive():
+            return ""
+        names = list(self.shells)
+        self.close_all()
+        return (f"the hotenv session has ended, and with it the shells {', '.join(names)}. "
+                "The user can start one with: hotenv serve < secrets.env. Then call session_open.")
+
+    def close_all(self) -> None:
+        while self.shells:
+            self.shells.popitem()[1].close()
+
+
+def _mcp_info() -> dict:
+    return {"name": "hotenv", "version": __version__}
+
+
+def _mcp_is_stateless(params: dict) -> bool:
+    """Whether the request says its own protocol revision; an error if that is none that we know."""
+    meta = params.get("_meta")
+    revision = meta.get("io.modelcontextprotocol/protocolVersion") if isinstance(meta, dict) else None
+    if revision not in (None, _MCP_STATELESS):
+        raise _McpError(-32022, "unsupported protocol version", supported=[_MCP_STATELESS, *_MCP_HANDSHAKE], requested=str(revision))
+    return revision is not None
+
+
+def _mcp_error(number: object, error: _McpError) -> dict:
+    code, message, data = error.args
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message, **({"data": data} if data else {})}}
+
+
+def _mcp_said(content: object, failed: bool = False) -> dict:
+    """The result of a tool: one text, JSON unless it is a sentence about what went wrong."""
+    import json
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    return {"content": [{"type": "text", "text": text}], "isError": failed}
+
+
+def _mcp_wrong(schema: dict, arguments: dict) -> str:
+    """What is wrong with a tool's arguments, or ''."""
+    kinds = {"string": (str,), "boolean": (bool,), "number": (int, float)}
+    for name in schema["required"]:
+        if name not in arguments:
+            return f"the argument {name} is missing"
+    for name, value in arguments.items():
+        expected = schema["properties"].get(name)
+        if expected is None:
+            return f"there is no argument {_shown(name[:80])}"
+        if type(value) not in kinds[expected["type"]]:
+            return f"the argument {name} must be a {expected['type']}"
+        if value not in expected.get("enum", (value,)) or name == "timeout" and not 0 < value <= _MCP_TIMEOUT_MAX:
+            return f"the argument {name} must be one of {expected['enum']}" if "enum" in expected else "timeout: above 0, at most 86400"
+    return ""
+''')
+
+
 # ==== terminal ========================================================================================================
 # Questions, and answers that nobody sees.
 
@@ -2063,7 +4540,9 @@ _fold("terminal", r'''
 class _Terminal:
     """Asks on /dev/tty without echo; whatever ends or stops us in the meantime, the terminal is left as it was."""
 
-    def __init__(self) -> None:
+    tty = -1
+
+    def _open(self) -> None:
         import termios
 
         self.termios = termios
@@ -2079,6 +4558,8 @@ class _Terminal:
 
     def ask(self, question: str) -> str:
         """The line that is typed; a signal that would end us does so, by way of _Killed."""
+        if self.tty < 0:
+            self._open()
         ending = [_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT]
         before = {number: _signal.getsignal(number) for number in (*ending, _signal.SIGTSTP)}
         self.shown = (_shown(question.strip()) or "value").encode("utf-8", "backslashreplace") + b": "
@@ -2416,16 +4897,22 @@ def _command(argv: List[str]) -> int:
     return globals()[function](argv[1:])
 
 
+# How the options of `hermetic` begin, which `run` takes as well.
+_GUARDS = ("--no-network", "--allow-", "--no-subprocess", "--fs-", "--strict-imports", "--profile", "--trace")
+
+
 class _Options:
     """Every option of every command as it is when nothing is said."""
 
-    socket = peer_uid = only = level = log = None
+    socket = peer_uid = only = level = log = policy = audit = None
     force = background = prompt = isolated = optional = mask = json = False
+    guards = None
     timeout, max_age, format = IDLE_TIMEOUT, MAX_DURATION, "plain"
     pass_through: List[str] = []
     define: List[str] = []
     bin: List[str] = []
     no_mask: List[str] = []
+    remote: List[str] = []
 
 
 _USAGE = """\
@@ -2434,8 +4921,10 @@ usage: hotenv serve [options] < secrets.env    hold an environment in memory, fo
        hotenv dump [options]                   print it
        hotenv status | stop                    look at the session, or end it
        hotenv shellenv                         print a shell function that runs this file
+       hotenv hermetic [GUARDS] -- TARGET...   run a Python program off the network, without a session
+       hotenv mcp [options]                    shells for an agent that must not see the values
 
-A session ends after 5 idle minutes. `hotenv COMMAND --help` shows a command's options and an example.
+A session ends after 5 idle minutes. `hotenv COMMAND --help` shows options and an example.
 """
 
 
@@ -2664,6 +5153,54 @@ def _open_private_log(path: str) -> int:
     return descriptor
 
 
+# ---- hermetic
+
+
+def _hermetic_command(argv: List[str]) -> int:
+    """Every error of ours is 1 here: 2 says that something was blocked."""
+    try:
+        parser = _parser("hermetic", "Run a Python program without network, subprocesses, writes or native code.",
+                         "  hotenv hermetic --no-network --trace -- http https://example.com")
+        parser.usage = "hotenv hermetic [GUARDS] -- TARGET [ARG...]"
+        _add_guard_options(parser)
+        own, target = _split(argv)
+        asked = parser.parse_args(own)
+        _run_hermetic(_guard_options(asked, os.environ), target, _host_environment())
+    except HotenvError as error:
+        raise HotenvError(1, str(error)) from None
+
+
+# ---- mcp
+
+
+def _mcp_command(argv: List[str]) -> int:
+    parser = _parser("mcp", "Serve shells with the session's environment to an agent: MCP on stdio, values masked.",
+                     "  claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log")
+    add = parser.add_argument
+    add("--policy", metavar="FILE", help='JSON: {"allow": [...], "deny": [...]}, first words of commands; advisory')
+    add("--audit", metavar="FILE", help="append a JSON line at the start and the end of each command")
+    add("--remote", metavar="NAME=CMD", action="append", help="let the agent open a shell by CMD, such as `ssh -T host`")
+    _add_session_options(parser)
+    options = parser.parse_args(argv, _Options())
+    remotes = dict(text.partition("=")[::2] for text in options.remote)
+    if not all(remotes) or not all(remotes.values()):
+        raise HotenvError(EXIT_USAGE, "mcp: --remote takes NAME=CMD")
+    asked: List[str] = [""]
+
+    def snapshot() -> Dict[str, str]:
+        asked[0] = options.socket or _find_session()
+        return fetch("dump", (), asked[0], peer_uid=options.peer_uid)
+
+    def alive() -> bool:
+        try:
+            _connect(asked[0], options.peer_uid).close()
+            return True
+        except HotenvError:
+            return False
+
+    return _serve_mcp(snapshot, alive, policy=options.policy, audit=options.audit, remotes=remotes)
+
+
 # ---- run and dump
 
 
@@ -2685,7 +5222,12 @@ def _run_command(argv: List[str]) -> int:
     add("--optional", action="store_true", help="without a session, run the command as it is, and say so")
     _add_session_options(parser)
     own, command = _split(argv)
+    guarded = any(word.startswith(_GUARDS) for word in own)
+    if guarded:
+        _unfold("hermetic host")
+        _add_guard_options(parser)
     options = parser.parse_args(own, _Options())
+    options.guards = _guard_options(options, os.environ) if guarded else None
     if not command:
         raise HotenvError(EXIT_USAGE, f"run: the command goes after `--`: {_invocation()} run -- COMMAND...")
     if options.pass_through and not options.isolated:
@@ -2723,10 +5265,16 @@ def _run(options: Any, command: List[str]) -> int:
         _say(f"{str(error).split(';')[0]}; running without one")
         snapshot = {}
     env = _child_environment(host, _chosen(snapshot, options.only if snapshot else None), options)
+
+    def become() -> None:
+        if options.guards:
+            _run_hermetic(options.guards, command, env, snapshot)
+        _exec(command, env)
+
     if options.mask:
         redactor = _redactor(snapshot, options.no_mask)
-        return _run_masked(command, env, redactor)
-    _exec(command, env)
+        return _run_masked(become, redactor)
+    become()
 
 
 def _redactor(snapshot: Dict[str, str], lifted: Sequence[str]) -> Redactor:
@@ -2813,6 +5361,8 @@ _COMMANDS = {  # command -> the fold that holds it, its function
     "status": ("daily use", "_status_command"),
     "stop": ("daily use", "_stop_command"),
     "shellenv": ("daily use", "_shellenv_command"),
+    "hermetic": ("hermetic host", "_hermetic_command"),
+    "mcp": ("mcp", "_mcp_command"),
 }
 
 if __name__ == "__main__":
