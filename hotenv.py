@@ -3261,6 +3261,9 @@ def _run_hermetic(options: dict, target_argv: list, env: dict, secret_names=None
 # stdout, with the same nonce, and the nonce alone at the end of stderr.
 #
 # It is a convenience for whoever may use the secrets, without seeing them. It is no sandbox and takes no guards.
+#
+# Over its budget because of what a policy needs: a reader of shell text that finds every command in it, substitutions,
+# loops and heredocs included. A simpler one would refuse harmless lines under `allow`, and let others by under `deny`.
 
 _fold("shell session", r'''
 _unfold("redaction")
@@ -3275,16 +3278,17 @@ _SHELL_PIPE = 1 << 20  # bytes in a pipe, where the system lets us: fewer wake-u
 _SHELL_ARGV = ("bash", "--norc", "--noprofile", "--noediting", "+o", "history", "-i")
 
 # Each of these would have the shell run, print, log or end something on its own.
-_SHELL_DROPPED = frozenset(("BASH_ENV", "ENV", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4", "TMOUT", "IGNOREEOF", "SHELLOPTS", "BASHOPTS",
-                            "BASH_XTRACEFD", "POSIXLY_CORRECT", "HISTFILE", "HISTCONTROL"))
+_SHELL_DROPPED = frozenset(("BASH_ENV ENV PROMPT_COMMAND PS0 PS1 PS2 PS4 TMOUT IGNOREEOF SHELLOPTS BASHOPTS "
+                            "BASH_XTRACEFD POSIXLY_CORRECT HISTFILE").split())
 
 # Commands that may change what is exported, beside everything that is more than a word and plain arguments.
-_SHELL_EXPORTERS = frozenset((". alias builtin cd command coproc declare eval exec export for getopts let local mapfile "
-                              "popd printf pushd read readarray readonly select set shopt source time trap typeset unset "
-                              "wait").split())
+_SHELL_EXPORTERS = frozenset((". alias builtin cd command coproc declare eval exec export for getopts let local "
+                              "mapfile popd printf pushd read readarray readonly select set shopt source time trap typeset "
+                              "unset wait").split())
 
-# The test of `builtin` finds a function of that name. In POSIX mode alone a special builtin (`unset`) is found before any
-# function; bash leaves inherit_errexit on when that mode ends. Under `set -e`, returning the last status would end the shell.
+# The probe finds out whether `builtin` has become a function. Only in POSIX mode a special builtin, such as `unset`, is
+# found before any function; when that mode ends, bash leaves inherit_errexit on. Where `set -e` is in force, returning
+# the last status would end the shell.
 _SHELL_SETUP = """\
 unset PROMPT_COMMAND HISTFILE MAILCHECK TMOUT; PS1= PS2= PS4='+ '; set +H
 __hotenv_begin() {
@@ -3368,7 +3372,7 @@ class _Kept:
 
 
 class _Tap:
-    """One pipe from the shell. Its bytes go to a sink until a mark comes, then to the next one; a mark itself is dropped."""
+    """One pipe from the shell. Its bytes go to a sink until a mark comes, then to the next one; marks are dropped."""
 
     __slots__ = ("fd", "sink", "marks", "held", "open")
 
@@ -3411,7 +3415,7 @@ class _Tap:
 
 
 def _clean(data: bytes) -> bytes:
-    """`data` as a terminal would leave it: escape sequences and control characters out, `\\r` overwrites, CRLF is LF."""
+    """`data` as a terminal would show it: no escape sequences or control characters, `\\r` overwrites, CRLF is LF."""
     import re
     if b" tcsetattr: " in data:  # an interactive bash says that it has no terminal whenever a child dies of a signal
         data = re.sub(rb"(?m)^bash: \[\d+: \d+ \(\d+\)\] tcsetattr: .*\n", b"", data)
@@ -3419,7 +3423,8 @@ def _clean(data: bytes) -> bytes:
         return data
     text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
     text = re.sub(r"(?m)^[^\n]*(?:\r\x1b\[0?K|\x1b\[2K)", "", text)  # a line that was erased to be written anew
-    text = re.sub(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?", "", text)
+    text = re.sub(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?",
+                  "", text)
     if "\r" in text:
         text = "\n".join(_overwritten(line) if "\r" in line else line for line in text.split("\n"))
     return re.sub(r"[\0-\x08\x0b-\x1f\x7f-\x9f]", "", text).encode("utf-8", "surrogateescape")
@@ -3432,32 +3437,33 @@ def _overwritten(line: str) -> str:
     return shown
 
 
-def _masked(redactor: Redactor, data: bytes, cut: str = "") -> bytes:
+def _mask_piece(redactor: Redactor, data: bytes, cut: str = "") -> bytes:
     """`data` with its values masked; `cut` says on which side it was cut off, where half a value may stand."""
     if not cut:
         return redactor.mask(data)
     stream = redactor.stream()
     if cut == "end":
         return stream.feed(data)  # what it holds back may be the first half of a value
-    skipped = 2 * redactor.longest  # the second half of a value is within the first of these; the rest keeps the stream right
+    skipped = 2 * redactor.longest  # its first half may hold the end of a value; the second keeps the stream in step
     stream.feed(data[:skipped])
     return stream.feed(data[skipped:]) + stream.flush()
 
 
 def _presented(redactor: Redactor, kept: _Kept, limit: int, odd: bool = False) -> tuple[str, bool]:
-    """The text of a stream as a result shows it, cleaned, masked and then cut, and whether something is missing from it.
+    """A stream as a result shows it: cleaned, masked, and only then cut; and whether something is missing from it.
 
     `odd`: some value holds what cleaning takes out, so it can be found only before that.
     """
     half, pieces = limit // 2, [(bytes(kept.head), "end"), (bytes(kept.tail), "start")]
     if not kept.cut():
         pieces = [(pieces[0][0] + pieces[1][0], "")]
-    texts = [_masked(redactor, _clean(_masked(redactor, data, cut) if odd else data), cut).decode("utf-8", "replace")
+    texts = [_mask_piece(redactor, _clean(_mask_piece(redactor, data, cut) if odd else data), cut).decode("utf-8", "replace")
              for data, cut in pieces]
     head, tail = texts[0], texts[-1]
     if len(texts) == 1 and len(head) <= limit:
         return head, False
-    return f"{head[:half]}\n[hotenv: {kept.size} bytes in all, the middle is left out]\n{tail[len(tail) - half:] if half else ''}", True
+    tail = tail[len(tail) - half:] if half else ""
+    return f"{head[:half]}\n[hotenv: {kept.size} bytes in all, the middle is left out]\n{tail}", True
 
 
 
@@ -3480,7 +3486,7 @@ def _processes() -> list[tuple]:
 
 
 def _family(shell: int, spared: frozenset | None = None) -> list[int]:
-    """What is below the shell, without the jobs in `spared` and what is below them. None: what is in its session as well."""
+    """What is below the shell, without the jobs in `spared` and what is below them; None: all its session as well."""
     found, rows = [shell], _processes()
     for parent in found:  # grows while it is walked
         for pid, above, *groups in rows:
@@ -3516,7 +3522,7 @@ class _Audit:
         info = os.fstat(self.fd)
         if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_nlink != 1:
             os.close(self.fd)
-            raise HotenvError(EXIT_SYSTEM, f"the audit file {_shown(path)} must be a regular file of yours, and no link")
+            raise HotenvError(EXIT_SYSTEM, f"the audit file {_shown(path)} must be a plain file of yours, and no link")
         os.fchmod(self.fd, 0o600)
 
     def write(self, keep: bool, **fields: object) -> None:
@@ -3533,7 +3539,8 @@ class _Audit:
             # A line that is on the disk in part is owed whole, or the next one would be glued to its half.
             begun = sent > len(self.owed)
             self.owed = data[sent:] if keep or begun else self.owed[sent:]
-            raise HotenvError(EXIT_SYSTEM, f"cannot write the audit file {_shown(self.path)}: {error.strerror}") from None
+            reason = f"cannot write the audit file {_shown(self.path)}: {error.strerror}"
+            raise HotenvError(EXIT_SYSTEM, reason) from None
         self.owed = b""
 
 
@@ -3543,12 +3550,12 @@ class ShellSession:
         with hotenv.ShellSession(hotenv.fetch()) as shell:
             print(shell.exec("make deploy", timeout=600).stdout)
 
-    `environment` goes into the shell and is masked in all that comes out. The rest of the shell's environment is the
-    caller's, or with `isolated` a short allowlist of it. `remote`: a command (list, or one string in shell quoting) that
-    leads to a shell elsewhere, as `ssh -T host` or `docker exec -i name bash`; there `environment` alone is added, over
-    stdin. `cwd`: where to start. `timeout`: seconds for a command without its own limit. `max_output`: characters of
-    stdout and of stderr that a result holds; more is cut to head and tail. `policy`: a JSON file, or a mapping, with the
-    lists `allow` and `deny` of first words; advice, not a boundary. `audit`: a file that gets a line at the start and
+    `environment` goes into the shell, and is masked in all that comes out. The rest of the shell's environment is the
+    caller's, or with `isolated` a short allowlist of it. `remote`: a command (list, or one string in shell quoting)
+    that leads to a shell elsewhere, as `ssh -T host` or `docker exec -i name bash`; there `environment` alone is added,
+    over stdin. `cwd`: where to start. `timeout`: seconds for a command without its own limit. `max_output`: characters
+    of stdout and of stderr that a result holds; more is cut to head and tail. `policy`: a JSON file, or a dict, with
+    the lists `allow` and `deny` of first words; advice, no boundary. `audit`: a file that gets a line at the start and
     the end of every command.
 
     A session is safe to use from several threads: one command runs at a time, the others wait. It takes no hermetic
@@ -3557,17 +3564,17 @@ class ShellSession:
 
     def __init__(self, environment: Mapping[str, str] | None = None, *, remote: str | Sequence[str] | None = None,
                  isolated: bool = False, cwd: str | None = None, timeout: float = _SHELL_TIMEOUT,
-                 max_output: int = _SHELL_MAX_OUTPUT, policy: str | dict | None = None, audit: str | None = None) -> None:
+                 max_output: int = _SHELL_MAX_OUTPUT, policy: str | dict | None = None,
+                 audit: str | None = None) -> None:
         import shlex
         import threading
         self._environment = dict(environment or {})
         self._remote = shlex.split(remote) if isinstance(remote, str) else list(remote or ())
         if self._remote and isolated or remote is not None and not self._remote:
-            raise HotenvError(EXIT_USAGE, "a remote shell needs a command, and has its own environment: it cannot be isolated")
+            raise HotenvError(EXIT_USAGE, "a remote shell needs a command, and cannot be isolated")
         self._isolated, self._timeout, self._limit = isolated, timeout, max_output
         self._cwd = None if cwd is None else os.fsencode(cwd if remote else os.path.abspath(cwd))
-        self._redactor = Redactor(self._environment)
-        self._odd = any(_clean(value) != value for value in map(_encoded, self._environment.values()))
+        self._masks = None
         self._policy = _load_policy(policy) if policy is not None else None
         if self._cwd and not self._remote and not os.path.isdir(self._cwd):
             raise HotenvError(EXIT_USAGE, f"there is no directory {_shown(self.cwd)}")
@@ -3576,13 +3583,20 @@ class ShellSession:
         self._lock, self._stop, self._closed, self._poison = threading.Lock(), [], False, ""
         self._process, self._exports, self._jobs, self._farewell = None, b"", frozenset(), b""
         self._buffer, self._unsaid = bytearray(1 << 18), False
-        self.unmaskable = list(self._redactor.unmaskable)  # names whose values are too short to be masked
-        self.omitted = []  # names that a remote shell cannot take
+        self.omitted = []  # names that the shell cannot take
         try:
             self._start()
         except HotenvError:
             self.close()
             raise
+        self.unmaskable = list(self._redactor.unmaskable)  # names whose values are too short to be masked
+        self._odd = any(_clean(value) != value for value in map(_encoded, self._environment.values()))
+
+    @property
+    def _redactor(self) -> Redactor:
+        """Made when first asked for, which is while the shell is starting: both take some milliseconds."""
+        self._masks = self._masks or Redactor(self._environment)
+        return self._masks
 
     def __enter__(self) -> ShellSession:
         return self
@@ -3596,7 +3610,7 @@ class ShellSession:
         return self._redactor((self._cwd or b"").decode("utf-8", "surrogateescape"))
 
     def interrupt(self) -> None:
-        """End the command that is running, as its time limit would. From another thread; no command running: nothing."""
+        """End the command that is running, if any, as its time limit would. For other threads."""
         self._stop.append(True)
 
     def close(self) -> None:
@@ -3656,7 +3670,7 @@ class ShellSession:
 
     def _run(self, text: bytes, deadline: float, begun: float) -> ExecResult:
         lost, self._unsaid = self._unsaid, False
-        job = _Job(text, self._limit + 4 * self._redactor.longest + 4096)  # more than is shown: cleaning makes it shorter
+        job = _Job(text, self._limit + 4 * self._redactor.longest + 4096)  # cleaning and masking make it shorter
         for attempt in range(2):
             try:
                 if self._process is None:
@@ -3675,13 +3689,12 @@ class ShellSession:
         else:
             self._poison = "the shell ends before it takes a command"
         self._check_usable()
-        status = 124 if job.late else job.status
         (stdout, cut_out), (stderr, cut_err), (background, _) = [
             _presented(self._redactor, kept, self._limit, self._odd) for kept in (job.out, job.err, job.background)]
         return ExecResult(
-            command=self._redactor(text.decode("utf-8", "surrogateescape")), stdout=stdout, stderr=stderr, exit_code=status,
-            duration_ms=int((time.monotonic() - begun) * 1000), cwd=self.cwd, truncated=cut_out or cut_err,
-            timed_out=job.late, shell_restarted=job.lost or lost, background=background)
+            command=self._redactor(text.decode("utf-8", "surrogateescape")), stdout=stdout, stderr=stderr,
+            exit_code=124 if job.late else job.status, duration_ms=int((time.monotonic() - begun) * 1000), cwd=self.cwd,
+            truncated=cut_out or cut_err, timed_out=job.late, shell_restarted=job.lost or lost, background=background)
 
     def _attempt(self, job: _Job, deadline: float) -> None:
         """Send the command, and see it through to a record, to the end of the shell, or to the end of its time."""
@@ -3738,7 +3751,7 @@ class ShellSession:
         return False
 
     def _lose(self, job: _Job, deadline: float) -> None:
-        """The shell has ended, or is ended here: the program that it became by `exec` may still run until the deadline."""
+        """The shell has ended, or is ended here. A program that it became, by `exec`, may run until the deadline."""
         if self._unsent:
             self._poller.unregister(self._control)
             self._unsent = b""
@@ -3754,7 +3767,7 @@ class ShellSession:
     # ---- the shell and its pipes ----
 
     def _await(self, done: Callable[[], bool], deadline: float, ended: bool = False) -> bool:
-        """Move bytes until done() holds. False: the deadline or an interrupt came first, or, unless `ended`, the shell's end."""
+        """Move bytes until done() holds. False: first came the deadline, an interrupt, or its end unless `ended`."""
         while not done():
             left = deadline - time.monotonic()
             if left <= 0 or self._stop or self._closed or not (ended or self._taps[2].open):
@@ -3822,7 +3835,9 @@ class ShellSession:
     def _start_local(self) -> None:
         host = build_isolated_env(os.environ) if self._isolated else os.environ
         env = {name: host[name] for name in host if name not in _SHELL_DROPPED and not name.startswith("BASH_FUNC_")}
-        env.update((name, value) for name, value in self._environment.items() if name == "ENV" or name not in _SHELL_DROPPED)
+        # ENV is common as a name of one's own, and means nothing to a bash that is not in POSIX mode when it starts.
+        given = [name for name in self._environment if name not in _SHELL_DROPPED - {"ENV"}]
+        env.update((name, self._environment[name]) for name in given)
         self.omitted = [name for name in self._environment if name not in env]
         if self._cwd is None:
             self._cwd = os.getcwdb()
@@ -3842,7 +3857,8 @@ class ShellSession:
         err.sink = nowhere  # from here on it is bash, which says that it has no terminal
         self._redirections = b"</dev/null >&240 2>&241 240>&- 241>&-"
         lines = [b"exec 240>&1 241>&2 >/dev/null 2>&1\n", _shell_setup(240, 241)]
-        names = [name for name in self._environment if name.isascii() and name.isidentifier() and name not in _SHELL_DROPPED]
+        names = [name for name in self._environment
+                 if name.isascii() and name.isidentifier() and name not in _SHELL_DROPPED - {"ENV"}]
         self.omitted = [name for name in self._environment if name not in names]
         if self._exports:
             lines += [self._farewell, self._restoring()]
@@ -3852,7 +3868,7 @@ class ShellSession:
         self._send(b"".join(lines) + b"__hotenv_end %s \"$$\" ''\n" % job.nonce)
         self._expect(lambda: b"\0%s\n" % job.nonce in job.record and not err.marks, job)
         self._accept(job)
-        # The other side may not notice that we have hung up: what still runs is ended by the shell that takes its place.
+        # The other side may not notice when we hang up: what still runs then, the shell that takes its place will end.
         self._farewell = (b"[[ $(</proc/%d/environ) == *HOTENV_SHELL=%s* ]] && \\builtin kill -9 -- -%d %d\n"
                           % (job.status, job.begin, job.status, job.status))
 
@@ -3863,12 +3879,12 @@ class ShellSession:
         if not self._taps[2].open:
             self._await(self._exited, time.monotonic() + _SHELL_GRACE, ended=True)
             self._drain()
-            reason = f"ended with status {self._end()}; it must lead to a POSIX shell, with bash and the directory asked for"
+            reason = f"ended with status {self._end()} (it must lead to a shell, bash and the directory asked for)"
         said = _presented(self._redactor, job.err, 400)[0].strip()
         raise HotenvError(EXIT_SYSTEM, _shown(f"{self._redactor(self._remote[0])} {reason}{said and ': ' + said}"))
 
     def _spawn(self, argv: Sequence[str], env: Mapping[str, str] | None) -> list[int]:
-        """Start the program, and tap it. A local shell inherits the pipes beside its 1 and 2; their numbers are returned."""
+        """Start the program, and tap it. The numbers of the pipes, which a local shell inherits beside its 1 and 2."""
         import subprocess
         ours, theirs = [], []
         try:
@@ -3998,12 +4014,12 @@ def _load_policy(policy: str | dict) -> dict:
         if isinstance(policy, str):
             with open(policy, "rb") as file:
                 policy = json.loads(file.read())
-        lists = {key: frozenset(words if isinstance(words, (list, frozenset)) else [None]) for key, words in policy.items()}
+        lists = {key: frozenset(words if type(words) in (list, frozenset) else [0]) for key, words in policy.items()}
     except OSError as error:
         raise HotenvError(EXIT_SYSTEM, f"cannot read the policy {_shown(str(policy))}: {error.strerror}") from None
     except (ValueError, TypeError, AttributeError, RecursionError):
         lists = {"": ()}
-    if not lists.keys() <= {"allow", "deny"} or not all(type(word) is str for words in lists.values() for word in words):
+    if not lists.keys() <= {"allow", "deny"} or {type(word) for words in lists.values() for word in words} - {str}:
         raise HotenvError(EXIT_USAGE, 'the policy must be JSON like {"allow": ["git", "make"], "deny": ["sudo"]}')
     return lists
 
@@ -4193,7 +4209,7 @@ class _FirstWords:
 # ==== mcp =============================================================================================================
 # The Model Context Protocol on stdio over shell sessions: one JSON message a line, and nothing else ever on stdout.
 #
-# It keeps no snapshot. Each session_open fetches one, for that shell and its masks alone; agents see names, never values.
+# It keeps no snapshot. Each session_open fetches one, for that shell and its masks alone; agents see names, not values.
 # stdin is read all the time; each shell has a thread that does its work in the order of arrival.
 
 _fold("mcp", r'''
@@ -4207,29 +4223,34 @@ _MCP_QUEUE_MAX = 64  # commands that may wait for one shell
 _MCP_TIMEOUT_MAX = 86400.0  # seconds that a command may ask for
 _MCP_TOO_LONG = object()
 
-_MCP_INSTRUCTIONS = ("Shells with the user's secrets in their environment. Refer to secrets by name ($NAME): their values are "
-                     "masked in all output. Open a session, run commands in it (directory and variables persist), close it.")
+_MCP_INSTRUCTIONS = (
+    "Shells with the user's secrets in their environment. Refer to secrets by name ($NAME): their values are masked in "
+    "all output. Open a session, run commands in it (directory and variables persist), close it.")
 
 
 def _mcp_tools(remotes: Iterable[str]) -> list[dict]:
     """The tools as tools/list shows them; what arguments they take is checked against this too."""
-    session = {"type": "string", "description": "id from session_open"}
-    opening = {"cwd": {"type": "string", "description": "directory to start in"},
-               "isolated": {"type": "boolean", "description": "leave out the user's own environment, beside PATH, HOME and such"}}
+    def typed(kind: str, text: str, **more: object) -> dict:
+        return {"type": kind, "description": text, **more}
+
+    session = {"session": typed("string", "id from session_open")}
+    opening = {"cwd": typed("string", "directory to start in"),
+               "isolated": typed("boolean", "leave out the user's own environment, but for PATH, HOME and such")}
     if remotes:
-        opening["remote"] = {"type": "string", "enum": sorted(remotes), "description": "where; default: this machine"}
-    execution = {"session": session, "command": {"type": "string", "description": "bash; may have several lines; stdin is empty"},
-                 "timeout": {"type": "number", "description": "seconds, default 30; then it is interrupted, exit_code 124"}}
-    table = (("session_open", "Open a bash with the user's secrets in its environment. Returns its id and the secrets' names.",
-              opening, ()),
-             ("session_exec", "Run a command and wait for its end. Returns stdout, stderr, exit_code, cwd as JSON, secrets masked. "
-              "State persists, unless shell_restarted: then only directory and exports do. Start servers with a trailing &; what "
-              "they print comes as `background` with the next command.", execution, ("session", "command")),
-             ("session_list", "List the open sessions.", {}, ()),
-             ("session_close", "End a session and everything that runs in it.", {"session": session}, ("session",)))
-    return [{"name": name, "description": text, "inputSchema": {"type": "object", "properties": properties,
-                                                                "required": list(required), "additionalProperties": False}}
-            for name, text, properties, required in table]
+        opening["remote"] = typed("string", "where; default: this machine", enum=sorted(remotes))
+    execution = {**session, "command": typed("string", "bash; may have several lines; stdin is empty"),
+                 "timeout": typed("number", "seconds, default 30; then it is interrupted, exit_code 124")}
+    table = (
+        ("session_open", "Open a bash with the user's secrets in its environment. Returns its id and the names of the "
+         "secrets.", opening, []),
+        ("session_exec", "Run a command and wait for its end. Returns stdout, stderr, exit_code, cwd as JSON, secrets "
+         "masked. State persists, unless shell_restarted: then only directory and exports do. Start servers with a "
+         "trailing &; what they print comes as `background` with the next command.", execution, ["session", "command"]),
+        ("session_list", "List the open sessions.", {}, []),
+        ("session_close", "End a session and everything that runs in it.", session, ["session"]))
+    return [{"name": name, "description": text, "inputSchema": {
+        "type": "object", "properties": properties, "required": required, "additionalProperties": False}}
+        for name, text, properties, required in table]
 
 
 class _McpError(Exception):
@@ -4239,12 +4260,11 @@ class _McpError(Exception):
         super().__init__(code, message, data)
 
 
-def _serve_mcp(fetch: Callable[[], dict], session_alive: Callable[[], bool], *, remotes: Mapping[str, str] = {},
-               policy: str | None = None, audit: str | None = None, default_timeout: float = _SHELL_TIMEOUT) -> int:
+def _serve_mcp(fetch: Callable[[], tuple], *, remotes: Mapping[str, str] = {}, policy: str | None = None,
+               audit: str | None = None, default_timeout: float = _SHELL_TIMEOUT) -> int:
     """Serve stdin and stdout until stdin ends or a signal comes; then every shell ends too.
 
-    `fetch` returns the snapshot of the hotenv session, or raises HotenvError. `session_alive` says whether the session
-    that was fetched from last is still there, without asking it for anything.
+    `fetch` returns the snapshot of a hotenv session, and a function that says whether that session is still there.
     """
     _harden()
     if audit is not None:
@@ -4252,7 +4272,7 @@ def _serve_mcp(fetch: Callable[[], dict], session_alive: Callable[[], bool], *, 
     options = {"policy": None if policy is None else _load_policy(policy), "audit": audit, "timeout": default_timeout}
     out, nothing = os.dup(1), os.open(os.devnull, os.O_RDWR)
     os.dup2(2, 1)  # whatever prints, prints there
-    server = _McpServer(fetch, session_alive, dict(remotes), options, out)
+    server = _McpServer(fetch, dict(remotes), options, out)
 
     def leave(number: int, frame: object) -> None:
         os.dup2(nothing, 0)  # the end of the input is the one way out
@@ -4289,6 +4309,7 @@ class _McpShell:
         import queue
         import threading
         self.remote, self.session, self.closing, self.work = remote, None, False, queue.Queue()
+        self.alive: Callable[[], bool] = lambda: True  # whether the hotenv session that it was fetched from is there
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
@@ -4305,9 +4326,9 @@ class _McpShell:
 class _McpServer:
     """The protocol, and the shells by their ids."""
 
-    def __init__(self, fetch: Callable, session_alive: Callable, remotes: dict, options: dict, out: int) -> None:
+    def __init__(self, fetch: Callable, remotes: dict, options: dict, out: int) -> None:
         import threading
-        self.fetch, self.session_alive, self.remotes, self.options, self.out = fetch, session_alive, remotes, options, out
+        self.fetch, self.remotes, self.options, self.out = fetch, remotes, options, out
         self.tools, self.shells, self.count = _mcp_tools(remotes), {}, 0
         self.running = {}  # id of a call under way -> what is true once it is cancelled
         self.writing, self.counting = threading.Lock(), threading.Lock()
@@ -4316,7 +4337,8 @@ class _McpServer:
         import json
         if message is None:
             return
-        data = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
+        text = json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n"
+        data = text.encode("utf-8", "backslashreplace")  # what is no character in UTF-8 is in JSON's own spelling
         with self.writing:
             try:
                 while data:
@@ -4445,7 +4467,7 @@ class _McpServer:
 
         def opened(stop: list) -> dict:
             try:
-                environment = self.fetch()
+                environment, shell.alive = self.fetch()
                 shell.session = session = ShellSession(
                     environment, remote=self.remotes[remote] if remote else None, cwd=arguments.get("cwd"),
                     isolated=arguments.get("isolated", False), **self.options)
@@ -4455,13 +4477,13 @@ class _McpServer:
                 raise
             if shell.closing:
                 session.close()
-            return {"session": name, "cwd": session.cwd, "secrets": sorted(environment), "unmaskable": session.unmaskable,
-                    "not_exported": session.omitted}
+            return {"session": name, "cwd": session.cwd, "secrets": sorted(environment),
+                    "unmaskable": session.unmaskable, "not_exported": session.omitted}
 
         self.enqueue(shell, number, finish, opened)
 
     def enqueue(self, shell: _McpShell, number: object, finish: Callable, work: Callable) -> None:
-        """Have the shell's thread do the work. A call that is cancelled is ended as by its time limit, and not answered."""
+        """Have the shell's thread do the work. A call that is cancelled ends as by a time limit, without an answer."""
         stop = self.running[number] = []
 
         def task() -> None:
@@ -4477,11 +4499,12 @@ class _McpServer:
         shell.work.put(task)
 
     def close_ended(self) -> str:
-        """If the hotenv session behind the shells has ended, end them as well, and say so."""
-        if not self.shells or self.session_alive():
+        """Where the hotenv session behind a shell has ended, ends the shell as well, and says so."""
+        names = [name for name, shell in list(self.shells.items()) if not shell.alive()]
+        if not names:
             return ""
-        names = list(self.shells)
-        self.close_all()
+        for name in names:
+            self.shells.pop(name).close()
         return (f"the hotenv session has ended, and with it the shells {', '.join(names)}. "
                 "The user can start one with: hotenv serve < secrets.env. Then call session_open.")
 
@@ -4499,13 +4522,15 @@ def _mcp_is_stateless(params: dict) -> bool:
     meta = params.get("_meta")
     revision = meta.get("io.modelcontextprotocol/protocolVersion") if isinstance(meta, dict) else None
     if revision not in (None, _MCP_STATELESS):
-        raise _McpError(-32022, "unsupported protocol version", supported=[_MCP_STATELESS, *_MCP_HANDSHAKE], requested=str(revision))
+        raise _McpError(-32022, "unsupported protocol version", requested=str(revision),
+                        supported=[_MCP_STATELESS, *_MCP_HANDSHAKE])
     return revision is not None
 
 
 def _mcp_error(number: object, error: _McpError) -> dict:
     code, message, data = error.args
-    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message, **({"data": data} if data else {})}}
+    details = {"code": code, "message": message, **({"data": data} if data else {})}
+    return {"jsonrpc": "2.0", "id": number, "error": details}
 
 
 def _mcp_said(content: object, failed: bool = False) -> dict:
@@ -4527,8 +4552,10 @@ def _mcp_wrong(schema: dict, arguments: dict) -> str:
             return f"there is no argument {_shown(name[:80])}"
         if type(value) not in kinds[expected["type"]]:
             return f"the argument {name} must be a {expected['type']}"
-        if value not in expected.get("enum", (value,)) or name == "timeout" and not 0 < value <= _MCP_TIMEOUT_MAX:
-            return f"the argument {name} must be one of {expected['enum']}" if "enum" in expected else "timeout: above 0, at most 86400"
+        if value not in expected.get("enum", [value]):
+            return f"the argument {name} must be one of {', '.join(expected['enum'])}"
+        if name == "timeout" and not 0 < value <= _MCP_TIMEOUT_MAX:
+            return "the argument timeout must be above 0 and at most 86400"
     return ""
 ''')
 
@@ -4864,11 +4891,13 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return EXIT_SYSTEM
 
 
-def _say(message: str) -> None:
+def _say(message: str, prefix: str = "hotenv: ") -> None:
+    if sys.stderr is None:  # it was closed; print() would take stdout instead
+        return
     try:
-        print(f"hotenv: {message}", file=sys.stderr, flush=True)
-    except (OSError, ValueError, AttributeError):
-        pass  # a closed or full stderr changes no exit status
+        print(prefix + message, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass  # a broken or full stderr changes no exit status
 
 
 def _command(argv: List[str]) -> int:
@@ -4885,7 +4914,7 @@ def _command(argv: List[str]) -> int:
         return _write(1, f"hotenv {__version__}\n".encode())
     if name not in _COMMANDS:
         if not name:
-            sys.stderr.write(_USAGE)
+            _say(_USAGE.rstrip(), prefix="")
             return EXIT_USAGE
         import difflib
 
@@ -4921,7 +4950,7 @@ usage: hotenv serve [options] < secrets.env    hold an environment in memory, fo
        hotenv dump [options]                   print it
        hotenv status | stop                    look at the session, or end it
        hotenv shellenv                         print a shell function that runs this file
-       hotenv hermetic [GUARDS] -- TARGET...   run a Python program off the network, without a session
+       hotenv hermetic [GUARDS] -- TARGET...   run a Python program with guards, no session
        hotenv mcp [options]                    shells for an agent that must not see the values
 
 A session ends after 5 idle minutes. `hotenv COMMAND --help` shows options and an example.
@@ -5083,6 +5112,7 @@ def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) 
         _raise_descriptor_limit()
         server = _Server(listener, response, files, _Log(2, options.level), options.timeout, options.max_age)
         files.stamp(time.time() + server.deadline - _now())
+        signals.die_if_received()  # not later: with --force, publish ends another session
         files.publish(options.force)
         signals.die_if_received()
         served = True
@@ -5185,20 +5215,21 @@ def _mcp_command(argv: List[str]) -> int:
     remotes = dict(text.partition("=")[::2] for text in options.remote)
     if not all(remotes) or not all(remotes.values()):
         raise HotenvError(EXIT_USAGE, "mcp: --remote takes NAME=CMD")
-    asked: List[str] = [""]
 
-    def snapshot() -> Dict[str, str]:
-        asked[0] = options.socket or _find_session()
-        return fetch("dump", (), asked[0], peer_uid=options.peer_uid)
+    def snapshot() -> Tuple[Dict[str, str], Callable[[], bool]]:
+        path = options.socket or _find_session()
+        return fetch("dump", (), path, peer_uid=options.peer_uid), lambda: _answers(path, options.peer_uid)
 
-    def alive() -> bool:
-        try:
-            _connect(asked[0], options.peer_uid).close()
-            return True
-        except HotenvError:
-            return False
+    return _serve_mcp(snapshot, policy=options.policy, audit=options.audit, remotes=remotes)
 
-    return _serve_mcp(snapshot, alive, policy=options.policy, audit=options.audit, remotes=remotes)
+
+def _answers(path: str, peer_uid: Optional[int]) -> bool:
+    """Whether a server is there; asks it nothing, so its timer runs on."""
+    try:
+        _connect(path, peer_uid).close()
+        return True
+    except HotenvError:
+        return False
 
 
 # ---- run and dump
