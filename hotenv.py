@@ -117,6 +117,14 @@ def _killed(number: int, frame: object) -> NoReturn:
     raise _Killed(number)
 
 
+class _Afterwards(BaseException):
+    """What is left to be done once nothing of ours is on the stack, to catch or to show what it raises."""
+
+    def __init__(self, work: Callable[[], int]) -> None:
+        super().__init__()
+        self.work = work
+
+
 def _die_of(number: int) -> NoReturn:
     if number != _signal.SIGKILL:
         _signal.signal(number, _signal.SIG_DFL)
@@ -512,9 +520,13 @@ def _runtime_dir() -> str:
 
 
 def _open_runtime_dir(base: str, made: List[str]) -> int:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        _make_private(base, made)
-        descriptor = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            descriptor = os.open(base, flags)
+        except FileNotFoundError:
+            _make_private(base, made)
+            descriptor = os.open(base, flags)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise HotenvError(EXIT_SYSTEM, f"{_shown(base)} is not a directory of its own: move it away, "
@@ -1385,10 +1397,14 @@ def _exchange(sock: Any, request: bytes, path: str) -> bytes:
 # Become the command: same process, same terminal, same signals, same status.
 
 
+def _as_bytes(env: Mapping[str, str]) -> Dict[bytes, bytes]:
+    return {name.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
+            for name, value in env.items()}
+
+
 def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
     """Replaces this process; returns only by a HotenvError that says why it could not."""
-    raw = {name.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
-           for name, value in env.items()}
+    raw = _as_bytes(env)
     words = [os.fsencode(word) for word in argv]
     for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores these two, and what is ignored stays so in the child
         _signal.signal(getattr(_signal, name), _signal.SIG_DFL)
@@ -2067,16 +2083,17 @@ def _stop_too(channels: list[_Channel], wake: int) -> None:
 # One audit hook (PEP 578) decides; raising from it aborts the action. Patches stand where CPython raises no event, or
 # one that comes too late. Whatever goes wrong in a check closes: it never lets through. All this is for programs that
 # make mistakes, not for ones that mean harm. What stands above "part 1" is compiled at the start of every child and so
-# is short; the rest is compiled there when it is first needed.
+# is short; the rest is compiled there when first needed, and no .pyc is read, for nobody could tell a planted one. The
+# room is over its budget because it is whole: what a child needs in order to guard its own children is in it too.
 
 _fold("hermetic", r'''
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _EVENTS = frozenset(
     "open import sqlite3.connect subprocess.Popen pty.spawn ctypes.dlopen ctypes.dlsym ctypes.dlsym/handle "
     "ctypes.call_function ctypes.cdata ctypes.cdata/buffer ctypes.string_at socket.connect socket.bind socket.sendto "
-    "socket.sendmsg socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr socket.getnameinfo os.chflags os.chmod "
-    "os.chown os.exec os.fork os.forkpty os.link os.listdir os.mkdir os.posix_spawn os.remove os.removexattr os.rename "
-    "os.rmdir os.scandir os.setxattr os.spawn os.symlink os.system os.truncate os.utime".split())
+    "socket.sendmsg socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr socket.getnameinfo os.chflags "
+    "os.chmod os.chown os.exec os.fork os.forkpty os.link os.listdir os.mkdir os.posix_spawn os.remove os.removexattr "
+    "os.rename os.rmdir os.scandir os.setxattr os.spawn os.symlink os.system os.truncate os.utime".split())
 _WATCHED = frozenset(  # modules that are patched once they are there, or refused
     "_socket _ssl _posixsubprocess readline _gdbm _dbm _sqlite3 _interpreters _xxsubinterpreters uvloop ctypes _ctypes "
     "cffi _cffi_backend".split())
@@ -2123,6 +2140,7 @@ class _Here:
     busy = set()      # threads that do the guards' own work
     trace = None      # a duplicate of stderr, and its status: pytest redirects 2, daemons close everything
     target = ()       # the directory of the target
+    sockets = None    # the module _socket
     told = None       # a descriptor on which a subinterpreter leaves a mark when something was blocked there
     inner = False     # is this a subinterpreter
 
@@ -2138,7 +2156,10 @@ def _hook(event, args):
     if event == "open":
         path, mode, flags = args[:3]
         if not flags & _WRITE_FLAGS and (mode is None or "r" in mode and "+" not in mode):
-            if not _Here.limited or isinstance(path, str) and path.startswith(_Here.prefixes) and "/.." not in path:
+            if not _Here.limited:
+                return
+            # A link that lies below the interpreter's own prefixes is trusted: that spares every import a realpath.
+            if isinstance(path, str) and path.startswith(_Here.prefixes) and "/.." not in path:
                 return
     elif event in ("os.listdir", "os.scandir") and not _Here.limited:
         return
@@ -2154,7 +2175,7 @@ def _guards():
         outermost = _ident() not in _Here.busy
         _Here.busy.add(_ident())
         try:
-            if "_Guard" not in globals():
+            if "_write_file" not in globals():  # the last name there: another thread may be in the middle of it
                 _load(2)
             _load_guards()
         finally:
@@ -2196,14 +2217,24 @@ def _install(text, home, block):
     sys._hotenv = globals()
 
 
+class _Function:
+    """In place of a builtin function and, like it, no method when it is the attribute of a class (as in pathlib)."""
+
+    def __init__(self, call, original):
+        self.call, self.__name__, self.__module__ = call, original.__name__, original.__module__
+
+    def __call__(self, *args, **kwargs):
+        return self.call(*args, **kwargs)
+
+
 def _stand_in(name):
     """Replace a function of os by one of the second half, `_call_` and its name, which is given the original."""
     original = getattr(os, name)
 
-    def function(*args, names=globals(), **kwargs):
+    def call(*args, names=globals(), **kwargs):
         _guards()
         return names["_call_" + name](original, *args, **kwargs)
-    function.__name__ = function.__qualname__ = name
+    function = _Function(call, original)
     for functions in (os.supports_dir_fd, os.supports_fd):
         if original in functions:
             functions.add(function)
@@ -2229,7 +2260,7 @@ def _hand_over():
 
 
 def _become(kind, argv):
-    """Run a path, a module, a callable or the text after -c as `__main__`. argv[0] names it, the rest is the target's."""
+    """Run a path, a module, a callable or the text after -c as `__main__`; argv[0] names it, the rest are its own."""
     target = argv[0]
     main = sys.modules["__main__"] = type(sys)("__main__")
     main.__dict__["__builtins__"] = sys.modules["builtins"]
@@ -2276,10 +2307,10 @@ _METADATA = (  # where clouds hand out credentials: reached neither by a suffix 
     "169.254.169.254", "169.254.170.2", "169.254.170.23", "168.63.129.16", "100.100.100.200", "192.0.0.192",
     "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "metadata.google.internal", "metadata.goog", "metadata",
     "instance-data", "instance-data.ec2.internal")
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts/")
+_DEVICES = ("/dev/null/", "/dev/zero/", "/dev/full/", "/dev/tty/", "/dev/ptmx/", "/dev/pts/")
 _READABLE = _DEVICES + (  # what the standard library reads on its own; none of it is anybody's
-    "/dev/random", "/dev/urandom", "/etc/localtime", "/etc/mime.types", "/etc/os-release", "/usr/lib/os-release",
-    "/usr/share/zoneinfo/", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat")
+    "/dev/random/", "/dev/urandom/", "/etc/localtime/", "/etc/mime.types/", "/etc/os-release/", "/usr/lib/os-release/",
+    "/usr/share/zoneinfo/", "/proc/cpuinfo/", "/proc/meminfo/", "/proc/stat/")
 _CHANGES = {  # event -> for each path in it: its index, that of its directory descriptor, is a final link followed
     "os.chflags": ((0, 9, True),), "os.chmod": ((0, 2, True),), "os.chown": ((0, 3, True),),
     "os.link": ((0, 2, True), (1, 3, False)), "os.mkdir": ((0, 2, False),), "os.remove": ((0, 1, False),),
@@ -2312,6 +2343,10 @@ class _Blocked(PermissionError):
         return PermissionError, self.args
 
 
+class _BlockedImport(ImportError):
+    """What a refused import raises: a program that can do without goes on."""
+
+
 class _Guard:
     """One set of guards."""
 
@@ -2337,7 +2372,7 @@ class _Guard:
                 self.on_process(event, args)
             else:
                 getattr(self, "on_" + event.partition("/")[0].replace(".", "_"), self.on_ctypes)(*args)
-        except (_Blocked, ImportError):
+        except (_Blocked, _BlockedImport):
             raise
         except Exception as error:  # a bug of ours, or an event of a later Python that looks different
             self.block(event, "guard-failure", error=f"{type(error).__name__}")
@@ -2355,8 +2390,8 @@ class _Guard:
                 line = action
             line = f"{line if len(line) < 2000 else line[:1990] + '...'} reason={reason}"
             _trace(f"[hermetic] blocked {line}\n")
-        if action == "import":
-            raise ImportError(f"blocked by hotenv: {line}", name=details["module"])
+        if "module" in details:
+            raise _BlockedImport(f"blocked by hotenv: {line}", name=details["module"])
         raise _Blocked(errno.EACCES, f"blocked by hotenv: {line}{hint}")
 
     # network
@@ -2386,7 +2421,7 @@ class _Guard:
                 elif _below(_real(address), self.sealed):
                     self.block(event, "hotenv-session", path=_real(address))
         elif self.network and address is not None:
-            internet = family in (2, sys.modules["_socket"].AF_INET6)
+            internet = family in (2, _Here.sockets.AF_INET6)
             host = address[0] if internet else repr(address)
             if not internet or not self.may_reach(host, not binding):
                 self.block(event, "no-network", host=host)
@@ -2451,7 +2486,7 @@ class _Guard:
         return type("socket", (base,), dict(methods, __slots__=(), __module__="_socket"))
 
     def naming(self, base):
-        """TLS to a host by name, over memory too: the class that ssl.py derives from this one has its methods wrapped."""
+        """TLS to a host by name, over memory too: the class that ssl.py derives from this has its methods wrapped."""
         def wrap(context, name):
             original = getattr(context, name)
 
@@ -2480,17 +2515,17 @@ class _Guard:
         if _below(real, self.sealed):
             self.block(action, "hotenv-session", path=real)
         if self.readonly and path not in ("/dev/stdout", "/dev/stderr") and not _below(real, self.writable):
-            if not real.startswith(_DEVICES) and not real.rpartition("/")[2].startswith(("pipe:[", "socket:[")):
+            if not _below(real, _DEVICES) and not real.rpartition("/")[2].startswith(("pipe:[", "socket:[")):
                 self.block(action, "fs-readonly", path=real, hint=" (--fs-write PATH allows writing below PATH)")
 
     def read(self, action, path, dir_fd=None):
         if self.readable is None:
             return
         real = _real(path, dir_fd)
-        if not (_below(real, self.readable) or real.startswith(_READABLE) or path == "/dev/stdin" or
+        if not (_below(real, self.readable) or _below(real, _READABLE) or path == "/dev/stdin" or
                 real.startswith(f"/proc/{os.getpid()}/") or _below(real, _Here.target)):
             self.block(action, "fs-readonly", path=real, hint=(
-                f" (reading is allowed below {self.read_root}; --fs-readonly=PATH reads below PATH, =/ reads anything)"))
+                f" (reads are allowed below {self.read_root}; --fs-readonly=PATH reads below PATH, =/ reads anything)"))
 
     def on_open(self, path, mode, flags):
         if not isinstance(path, int):
@@ -2592,13 +2627,14 @@ class _Guard:
 
 def _load_guards():
     _Here.options = _from_json(_Here.text)
-    _Here.guards = [_Guard(options) for options in _Here.options]
-    for guard in _Here.guards:
+    guards = [_Guard(options) for options in _Here.options]
+    for guard in guards:
         guard.patch()
     _patch("_posixsubprocess", "fork_exec", lambda original: lambda *args: _call_with_env(original, 5, args, {}))
     for module in ("_interpreters", "_xxsubinterpreters"):
         _patch(module, "create", _guarding_interpreter)
     os.register_at_fork(after_in_child=_after_fork)
+    _Here.guards = guards
 
 
 def _from_json(text):
@@ -2636,6 +2672,8 @@ def _patch(module, name, make):
         _later.append((module, name, make))
         return
     replacement = make(original)
+    if not isinstance(original, type):
+        replacement = _Function(replacement, original)
     for place in (module, "os", "socket", "subprocess", "ssl", "sqlite3", "sqlite3.dbapi2", "dbm.gnu", "dbm.ndbm"):
         names = vars(sys.modules[place]) if place in sys.modules else {}
         for key in [key for key, value in names.items() if value is original]:
@@ -2646,7 +2684,10 @@ def _patch_arrived(module):
     ready = [entry for entry in _later if entry[0] == module or entry[0] in sys.modules]
     _later[:] = [entry for entry in _later if entry not in ready]
     for entry in ready:
-        __import__(entry[0])
+        try:
+            __import__(entry[0])
+        except ImportError:
+            continue  # the program is about to learn that itself
         _patch(*entry)
 
 
@@ -2733,7 +2774,8 @@ def _guarding_interpreter(original):
         if _Here.told is None:
             _Here.told = os.dup(2)
         new = original(*args, **kwargs)
-        failed = module.run_string(new, f"__file__, __name__ = {_Here.home + '/sitecustomize.py'!r}, 'hotenv'\n{_LOADER}\n"
+        path = _Here.home + "/sitecustomize.py"
+        failed = module.run_string(new, f"__file__, __name__ = {path!r}, 'hotenv'\n{_LOADER}\n"
                                    f"_names['_Here'].inner, _names['_Here'].told = True, {_Here.told}\n")
         if failed is not None:
             raise RuntimeError("hotenv cannot guard a subinterpreter")
@@ -2782,8 +2824,10 @@ def _host_name(host):
 
 def _packed(name):
     """The bytes of an address, in any form that the system takes, or None for a name."""
-    import _socket
-    for parse in (lambda: _socket.inet_pton(_socket.AF_INET6, name), lambda: _socket.inet_aton(name)):
+    if _Here.sockets is None:  # kept: at the end of the interpreter nothing can be imported
+        _Here.sockets = __import__("_socket")
+    inet_pton, inet_aton = _Here.sockets.inet_pton, _Here.sockets.inet_aton
+    for parse in (lambda: inet_pton(_Here.sockets.AF_INET6, name), lambda: inet_aton(name)):
         try:
             address = parse()
         except (OSError, ValueError):
@@ -2938,21 +2982,21 @@ def _run_guarded(options: dict, target: list, env: dict, in_process: bool) -> No
         raise HotenvError(1, f"cannot put the guards in place: {error}")
     import json
     try:
-        outer = json.loads(env.get("HOTENV_GUARDS") or "[]")  # hermetic within hermetic: both hold
+        outer = json.loads(os.environ.get("HOTENV_GUARDS") or "[]")  # hermetic within hermetic: both hold
         env = dict(env, HOTENV_GUARDS=json.dumps(outer + [options]))
     except (ValueError, TypeError):
         raise HotenvError(1, "HOTENV_GUARDS is damaged")
     if python is None and in_process and not (sys.flags.isolated or sys.flags.no_site or sys.flags.ignore_environment):
         os.environ.clear()
-        os.environ.update(env)
-        _run_here(kind, argv, home, block)
+        os.environb.update(_as_bytes(env))
+        raise _Afterwards(lambda: _run_here(kind, argv, home, block))
     _Here.text, _Here.home = env["HOTENV_GUARDS"], home
     env.update(_carried(env))
     words = (python or [sys.executable]) + [f"{home}/sitecustomize.py", kind, *argv]
     try:
-        os.execvpe(words[0], words, env)
-    except OSError as error:
-        raise HotenvError(1, f"cannot run {_shown(words[0])}: {error.strerror}")
+        _exec(words, env)
+    except HotenvError as error:
+        raise HotenvError(1, str(error)) from None
 
 
 def _run_here(kind, argv, home, block):
@@ -2963,7 +3007,8 @@ def _run_here(kind, argv, home, block):
         _install(os.environ["HOTENV_GUARDS"], home, block)
         _keep()
     except Exception as error:
-        raise HotenvError(1, f"cannot guard this Python: {error}")
+        _say(f"cannot guard this Python: {error}")
+        sys.exit(1)
     _become(kind, argv)
     sys.exit(0)
 
@@ -3024,13 +3069,14 @@ def _resolve_installed(name, target):
         spec = importlib.util.find_spec(name.partition(".")[0])
     except (ImportError, ValueError):
         spec = None
-    if spec is None and not os.path.exists(name.partition(".")[0]) and not os.path.exists(name.partition(".")[0] + ".py"):
+    top = name.partition(".")[0]
+    if spec is None and not os.path.exists(top) and not os.path.exists(top + ".py"):
         raise HotenvError(1, f"{_shown(name)}: no such command, console script or module")
     return None, "module", target
 
 
 def _resolve_python(words):
-    """`python3 -X dev script.py`, `python3 -m module` and `python3 -c text`: the interpreter with its flags, and what it runs."""
+    """`python3 -X dev script.py`, `python3 -m module`, `python3 -c text`: the interpreter, its flags, what it runs."""
     flags, rest = _split_flags(words[1:])
     if rest[:1] == ["-m"] and len(rest) > 1:
         return words[:1] + flags, "module", rest[1:]
@@ -3088,7 +3134,8 @@ def _interpreter_words(path):
             del words[1]
         start = 1
     if not words[start:] or not re.fullmatch(_PYTHON_NAME, os.path.basename(words[start])):
-        raise HotenvError(1, f"{_shown(path)} is not run by Python but by {_shown(lines[0][2:].strip())}, so it cannot be guarded")
+        raise HotenvError(1, f"{_shown(path)} is not run by Python but by {_shown(lines[0][2:].strip())}, "
+                          "so it cannot be guarded")
     flags, rest = _split_flags(words[start + 1:])
     if rest:
         raise HotenvError(1, f"{_shown(path)}: a first line with {_shown(rest[0])} cannot be guarded")
@@ -3166,7 +3213,7 @@ def _domain(text: str) -> str:
     name = _host_name(text)
     name = name[2:] if name.startswith("*.") else name.lstrip(".")
     if not name or set(name) & set("/*@ ") or ":" in name and _packed(name) is None:
-        raise HotenvError(EXIT_USAGE, f"--allow-domain {_shown(text)}: a host name or an address is wanted, nothing else")
+        raise HotenvError(EXIT_USAGE, f"--allow-domain {_shown(text)}: only a host name or an address is wanted")
     return name
 
 
@@ -3215,7 +3262,8 @@ def _config_table(path, text):
     try:
         import tomllib
     except ImportError:  # before 3.11: only refused when there is something to read
-        wanted = r"(?m)^\s*(\[.*\bhermetic\b|(tool\s*\.\s*)?hermetic\b)" if path == "pyproject.toml" else r"(?m)^\s*[^\s#]"
+        wanted = r"(?m)^\s*(\[.*\bhermetic\b|(tool\s*\.\s*)?hermetic\b)"
+        wanted = wanted if path == "pyproject.toml" else r"(?m)^\s*[^\s#]"
         if re.search(wanted, text):
             raise HotenvError(EXIT_USAGE, f"{path} configures guards, which Python 3.11 or later can read, and this is "
                               f"{sys.version_info[0]}.{sys.version_info[1]}")
@@ -3237,14 +3285,16 @@ def _config_words(path, option, value):
     return [f"{option}={item}" for item in values]
 
 
-def _run_hermetic(options: dict, target_argv: list, env: dict, secret_names=None) -> None:
+def _run_hermetic(options: dict, target_argv: list, env: dict, secret_names=None, sockets=()) -> None:
     """Become the target under the guards. `secret_names` is None without a session; under `run`, the session's names.
 
     With a session the target gets a process image of its own: what --only left out is not in its memory.
     """
-    host = os.environ
-    runtime = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir()] + [
-        path for path in (env.get("HOTENV_SOCKET"), host.get("HOTENV_SOCKET")) if path]
+    runtime = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), *sockets]
+    try:
+        runtime.append(_find_session())
+    except HotenvError:
+        pass  # there is none, so none to be kept from
     options = dict(options, sealed=sorted(map(os.path.abspath, set(runtime))), names=sorted(secret_names or ()))
     _run_guarded(options, target_argv, env, in_process=secret_names is None)
 ''')
@@ -4868,6 +4918,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             raise HotenvError(EXIT_SYSTEM, "this system's Python has no Unix sockets, which hotenv is made of: "
                                            "it runs on Linux and macOS")
         return _command(list(sys.argv[1:] if argv is None else argv))
+    except _Afterwards as left:
+        work = left.work
     except HotenvError as error:
         _say(str(error))
         return error.code
@@ -4889,6 +4941,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             trace = trace.tb_next
         _say(f"internal error: {type(error).__name__} at line {trace.tb_lineno if trace else '?'}; please report it")
         return EXIT_SYSTEM
+    return work()
 
 
 def _say(message: str, prefix: str = "hotenv: ") -> None:
@@ -5299,7 +5352,7 @@ def _run(options: Any, command: List[str]) -> int:
 
     def become() -> None:
         if options.guards:
-            _run_hermetic(options.guards, command, env, snapshot)
+            _run_hermetic(options.guards, command, env, snapshot, [options.socket] if options.socket else [])
         _exec(command, env)
 
     if options.mask:
