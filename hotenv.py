@@ -28,7 +28,8 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 #
 # The rooms, in the order in which data flows; each calls only rooms above it:
 #   limits and errors | dotenv | environment | session files | protocol | server | client | launch |
-#   folds: redaction, masked launch, hermetic, hermetic host, shell session, mcp, terminal, formats, daily use | command line
+#   folds: redaction, masked launch, hermetic, hermetic host, shell session, mcp, terminal, formats, daily use |
+#   command line
 
 from __future__ import annotations
 
@@ -1312,8 +1313,13 @@ def _invocation() -> str:
     return f"python3 {_shown(script)}" if script.endswith(".py") and not script.endswith("__main__.py") else "hotenv"
 
 
+_SILENT = "no answer in time (is its process stopped?)"
+
+
 def _unreachable(path: str, why: str) -> HotenvError:
-    return HotenvError(EXIT_UNREACHABLE, f"the session at {_shown(path)} cannot be reached: {why}; {_how_to_start()}")
+    return HotenvError(EXIT_UNREACHABLE,
+                       f"the session at {_shown(path)} cannot be reached: {why}; {_how_to_start()} (add --force "
+                       "to replace this one)")
 
 
 def _connect(path: str, peer_uid: Optional[int] = None) -> Any:
@@ -1336,7 +1342,7 @@ def _connect(path: str, peer_uid: Optional[int] = None) -> Any:
     except (OSError, ValueError) as error:
         sock.close()
         dead = isinstance(error, (ConnectionRefusedError, FileNotFoundError))
-        why = "nobody answers there any more" if dead else getattr(error, "strerror", None) or "no answer in time"
+        why = "nobody answers there any more" if dead else getattr(error, "strerror", None) or _SILENT
         raise _unreachable(path, why) from None
     except HotenvError:
         sock.close()
@@ -1387,7 +1393,7 @@ def _exchange(sock: Any, request: bytes, path: str) -> bytes:
         pass  # what came before may be whole
     except OSError as error:
         timed_out = isinstance(error, _socket.timeout) or error.errno in (None, errno.EAGAIN)
-        raise _unreachable(path, "no answer in time" if timed_out else error.strerror or "no answer") from None
+        raise _unreachable(path, _SILENT if timed_out else error.strerror or "no answer") from None
     if size > MAX_RESPONSE:
         raise HotenvError(EXIT_ARTIFACT, f"the session's answer is over {MAX_RESPONSE >> 20} MiB long")
     return b"".join(chunks)
@@ -1769,7 +1775,7 @@ _GRACE = (0, 0.01, 0.03, 0.06)      # seconds between questions whether a signal
 
 
 def _run_masked(become: Callable[[], None], redactor: Redactor) -> int:
-    """Has a child `become` the command, with every value in its stdout and stderr masked; returns its exit status, or dies as it did.
+    """Has a child `become` the command and masks its stdout and stderr; returns its exit status, or dies as it did.
 
     A stream that is a terminal is handed over as it is, with a note; if both are, the command takes our place.
     """
@@ -3507,8 +3513,8 @@ def _presented(redactor: Redactor, kept: _Kept, limit: int, odd: bool = False) -
     half, pieces = limit // 2, [(bytes(kept.head), "end"), (bytes(kept.tail), "start")]
     if not kept.cut():
         pieces = [(pieces[0][0] + pieces[1][0], "")]
-    texts = [_mask_piece(redactor, _clean(_mask_piece(redactor, data, cut) if odd else data), cut).decode("utf-8", "replace")
-             for data, cut in pieces]
+    cleaned = [(_clean(_mask_piece(redactor, data, cut) if odd else data), cut) for data, cut in pieces]
+    texts = [_mask_piece(redactor, data, cut).decode("utf-8", "replace") for data, cut in cleaned]
     head, tail = texts[0], texts[-1]
     if len(texts) == 1 and len(head) <= limit:
         return head, False
@@ -4986,7 +4992,7 @@ _GUARDS = ("--no-network", "--allow-", "--no-subprocess", "--fs-", "--strict-imp
 class _Options:
     """Every option of every command as it is when nothing is said."""
 
-    socket = peer_uid = only = level = log = policy = audit = None
+    socket = peer_uid = level = log = policy = audit = None
     force = background = prompt = isolated = optional = mask = json = False
     guards = None
     timeout, max_age, format = IDLE_TIMEOUT, MAX_DURATION, "plain"
@@ -4994,6 +5000,7 @@ class _Options:
     define: List[str] = []
     bin: List[str] = []
     no_mask: List[str] = []
+    only: List[str] = []
     remote: List[str] = []
 
 
@@ -5015,7 +5022,10 @@ def _parser(command: str, summary: str, example: str) -> Any:
 
     class Parser(argparse.ArgumentParser):
         def error(self, message: str) -> NoReturn:
-            raise HotenvError(EXIT_USAGE, f"{command}: {_shown(message)}; see: {_invocation()} {command} --help")
+            hint = f"see: {_invocation()} {command} --help"
+            if command == "serve" and "unrecognized arguments" in message:
+                hint = f"its input comes from stdin: {_invocation()} serve < secrets.env"
+            raise HotenvError(EXIT_USAGE, f"{command}: {_shown(message)}; {hint}")
 
         def print_help(self, file: Any = None) -> None:
             _write(1, self.format_help().encode("utf-8", "backslashreplace"))
@@ -5096,6 +5106,8 @@ def _serve(options: Any) -> int:
     if options.prompt:
         _unfold("terminal")
         prompt = _Terminal().ask
+    elif os.isatty(2):
+        entries = _noting_questions(entries)
     env = resolve_env(entries, _host_environment(), prompt)
     response, count = _encode_snapshot(env), len(env)
     if len(response) > MAX_RESPONSE:
@@ -5108,6 +5120,13 @@ def _serve(options: Any) -> int:
     if options.background:
         return _serve_in_background(options, response, count)
     return _hold(options, response, count, lambda: None)
+
+
+def _noting_questions(entries: Iterable[Tuple[str, Any]]) -> Iterator[Tuple[str, Any]]:
+    for name, value in entries:
+        if isinstance(value, _Template) and value.question is not None:
+            _say(f"the value of {name} begins with `?` and is taken as it is: to be asked for it, use --prompt")
+        yield name, value
 
 
 def _open_standard_descriptors() -> None:
@@ -5262,7 +5281,8 @@ def _mcp_command(argv: List[str]) -> int:
     add = parser.add_argument
     add("--policy", metavar="FILE", help='JSON: {"allow": [...], "deny": [...]}, first words of commands; advisory')
     add("--audit", metavar="FILE", help="append a JSON line at the start and the end of each command")
-    add("--remote", metavar="NAME=CMD", action="append", help="let the agent open a shell by CMD, such as `ssh -T host`")
+    add("--remote", metavar="NAME=CMD", action="append",
+        help="let the agent open a shell by CMD, such as `ssh -T host`")
     _add_session_options(parser)
     options = parser.parse_args(argv, _Options())
     remotes = dict(text.partition("=")[::2] for text in options.remote)
@@ -5292,8 +5312,12 @@ def _run_command(argv: List[str]) -> int:
     parser = _parser("run", "Run a command with the session's environment; all after -- is the command's own.",
                      "  hotenv run -- ./deploy.sh --to production")
     parser.usage = "hotenv run [options] -- COMMAND [ARG...]"
+    own, command = _split(argv)
+    if not command and not {"-h", "--help"} & set(own):
+        raise HotenvError(EXIT_USAGE, f"run: the command goes after `--`: {_invocation()} run -- COMMAND...")
     add = parser.add_argument
-    add("--only", metavar="NAMES", help="hand over these alone: NAME,PREFIX*,... (no boundary: a child can ask itself)")
+    add("--only", metavar="NAMES", action="append",
+        help="hand over these alone: NAME,PREFIX*,... (no boundary: a child can ask itself)")
     add("--isolated", action="store_true",
         help="start from an allowlist (PATH, HOME, TERM, ...), not from all you have")
     add("--pass", metavar="NAME", action="append", dest="pass_through",
@@ -5305,15 +5329,12 @@ def _run_command(argv: List[str]) -> int:
     add("--no-mask", metavar="NAME", action="append", help="with --mask: let this variable's value be seen")
     add("--optional", action="store_true", help="without a session, run the command as it is, and say so")
     _add_session_options(parser)
-    own, command = _split(argv)
     guarded = any(word.startswith(_GUARDS) for word in own)
     if guarded:
         _unfold("hermetic host")
         _add_guard_options(parser)
     options = parser.parse_args(own, _Options())
     options.guards = _guard_options(options, os.environ) if guarded else None
-    if not command:
-        raise HotenvError(EXIT_USAGE, f"run: the command goes after `--`: {_invocation()} run -- COMMAND...")
     if options.pass_through and not options.isolated:
         raise HotenvError(EXIT_USAGE, "run: --pass goes with --isolated: without it the command gets them all")
     for text in options.define:
@@ -5348,7 +5369,7 @@ def _run(options: Any, command: List[str]) -> int:
             raise
         _say(f"{str(error).split(';')[0]}; running without one")
         snapshot = {}
-    env = _child_environment(host, _chosen(snapshot, options.only if snapshot else None), options)
+    env = _child_environment(host, _chosen(snapshot, options.only if snapshot else []), options)
 
     def become() -> None:
         if options.guards:
@@ -5386,12 +5407,12 @@ def _child_environment(host: Dict[str, str], snapshot: Dict[str, str], options: 
     return build_isolated_env(host, kept, define, _as_utf8(options.bin))
 
 
-def _chosen(snapshot: Dict[str, str], only: Optional[str]) -> Dict[str, str]:
+def _chosen(snapshot: Dict[str, str], only: Sequence[str]) -> Dict[str, str]:
     """The variables that --only names, by name or PREFIX*; a name that is not there is a usage error."""
-    if only is None:
+    if not only:
         return snapshot
     chosen: Dict[str, str] = {}
-    for wanted in _as_utf8([only])[0].split(","):
+    for wanted in ",".join(_as_utf8(only)).split(","):
         names = [name for name in snapshot
                  if name == wanted or wanted.endswith("*") and name.startswith(wanted[:-1])]
         if not names:
@@ -5408,7 +5429,7 @@ def _chosen(snapshot: Dict[str, str], only: Optional[str]) -> Dict[str, str]:
 def _dump_command(argv: List[str]) -> int:
     _unfold("formats")
     parser = _parser("dump", "Print the session's environment.", "  hotenv dump --format names")
-    parser.add_argument("--only", metavar="NAMES", help="print these alone: NAME,PREFIX*,...")
+    parser.add_argument("--only", metavar="NAMES", action="append", help="print these alone: NAME,PREFIX*,...")
     parser.add_argument("--format", choices=list(_FORMATS),
                         help="plain (KEY=VALUE), dotenv (to be parsed), sh (for eval), json, nul, names")
     _add_session_options(parser)
