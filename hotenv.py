@@ -78,6 +78,7 @@ MAX_REQUEST = 16 << 20  # bytes: a long command line is legal, and the kernel ta
 MAX_UNFINISHED = 64 << 20  # bytes of all incomplete requests together
 MAX_RESPONSE = 256 << 20  # bytes of an answer that a client reads
 MAX_MARKER = 8 << 10  # bytes: one path
+MAX_LOG_LINE = 2 << 20  # characters of a logged command line: the usual limit of the system's
 MAX_LOG_BACKLOG = 1 << 20  # bytes of log lines that wait for a stderr that nobody reads
 MAX_DURATION = 366 * 86400.0  # seconds: a session is short-lived
 PIPE_BUF = 512 if sys.platform == "darwin" else 4096  # bytes that a writable pipe takes without blocking
@@ -138,7 +139,19 @@ def _shown(text: str) -> str:
     """`text` as a terminal or a log may see it: whatever is not printable as its Python escape."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text.translate({ord(c): c.encode("unicode_escape").decode() for c in set(text) if not c.isprintable()})
+
+
+def _duration(seconds: float) -> str:
+    """5m, 1h30m, 0.5s: as _parse_duration reads it."""
+    parts = []
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            parts.append(f"{int(seconds // size)}{unit}")
+            seconds %= size
+    if seconds or not parts:
+        parts.append(f"{seconds:.10g}s")
+    return "".join(parts)
 
 
 def _system_error(error: OSError, doing: str) -> HotenvError:
@@ -264,7 +277,8 @@ def _parse_statement(text: str, pos: int) -> Tuple[int, str, Union[str, _Templat
         return pos, name, value
     if exported and (pos == len(text) or text[pos] in "#\n"):
         return pos, name, None
-    raise _dotenv_error(text, pos, "no `=` after a name: is this the rest of a value that needs quotes?")
+    raise _dotenv_error(text, pos, "no `=` after a name: write NAME=value; or is this the rest of a value that "
+                                   "needs quotes?")
 
 
 def _parse_name(text: str, pos: int) -> Tuple[int, str]:
@@ -535,6 +549,9 @@ def _open_runtime_dir(base: str, made: List[str]) -> int:
         raise _system_error(error, f"cannot use the runtime directory {_shown(base)}") from None
     found = os.fstat(descriptor)
     try:
+        if os.geteuid() == OVERFLOW_UID:
+            raise HotenvError(EXIT_SYSTEM, f"uid {OVERFLOW_UID} (nobody) stands for every stranger in a container: "
+                                           "hotenv does not run as it; use another user")
         if not _ours(found.st_uid):
             raise HotenvError(EXIT_SYSTEM, f"{_shown(base)} belongs to somebody else (uid {found.st_uid}): "
                                            "set XDG_RUNTIME_DIR to a directory of yours")
@@ -600,7 +617,8 @@ def _read_marker(path: str, directory: Optional[int] = None) -> str:
         try:
             found = os.fstat(descriptor)
             if not _trusted(found.st_uid):
-                raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is somebody else's (uid {found.st_uid}): not believed")
+                raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is somebody else's (uid {found.st_uid}): not "
+                                               "believed; --socket names a socket without it")
             content = os.read(descriptor, MAX_MARKER + 1)
         finally:
             os.close(descriptor)
@@ -918,7 +936,7 @@ class _Log:
         second = int(time.time())
         if second != self.second:
             self.second, self.stamp = second, time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
-        line = f"{self.stamp} {command} {_shown(summary)}\n".encode("utf-8", "backslashreplace")
+        line = f"{self.stamp} {command} {_shown(summary[:MAX_LOG_LINE])}\n".encode("utf-8", "backslashreplace")
         if len(self.waiting) + len(line) > MAX_LOG_BACKLOG and self.waiting:
             self.dropped += 1
             return
@@ -1010,15 +1028,18 @@ class _Server:
     def _over(self, signals: _Signals) -> str:
         now = _now()
         if signals.received:
-            return "ended by a signal"
+            names = {_signal.SIGINT: "SIGINT", _signal.SIGTERM: "SIGTERM", _signal.SIGHUP: "SIGHUP"}
+            return f"ended by {names[signals.received]}"
+        if now >= self.end:
+            return "ended: --max-age is over"
         if now >= self.deadline:
-            return "its time is up"
+            return f"ended: idle for {_duration(self.idle)}"
         if now >= self.next_look:
             self.next_look = now + TICK
             if not self.files.bound():
-                return "its socket file is gone"
+                return "ended: its socket file is gone"
             if self.files.named() is False:
-                return "another session has taken its place"
+                return "ended: another session has taken its place"
         return ""
 
     def _listen(self, wanted: bool) -> None:
@@ -1310,16 +1331,16 @@ def _how_to_start() -> str:
 def _invocation() -> str:
     """How the user called us, as it can be typed again."""
     script = sys.argv[0] if sys.argv else ""
-    return f"python3 {_shown(script)}" if script.endswith(".py") and not script.endswith("__main__.py") else "hotenv"
+    return f"python3 {_shown(script)}" if os.path.basename(script) == os.path.basename(__file__) else "hotenv"
 
 
 _SILENT = "no answer in time (is its process stopped?)"
 
 
 def _unreachable(path: str, why: str) -> HotenvError:
-    return HotenvError(EXIT_UNREACHABLE,
-                       f"the session at {_shown(path)} cannot be reached: {why}; {_how_to_start()} (add --force "
-                       "to replace this one)")
+    source = ", which HOTENV_SOCKET names," if os.environ.get("HOTENV_SOCKET") == path else ""
+    return HotenvError(EXIT_UNREACHABLE, f"the session at {_shown(path)}{source} cannot be reached: {why}; "
+                                         f"{_how_to_start()} (add --force to replace this one)")
 
 
 def _connect(path: str, peer_uid: Optional[int] = None) -> Any:
@@ -2142,6 +2163,7 @@ class _Here:
     prefixes = ()     # where the interpreter reads its own files
     limited = imports = False  # is reading limited to some directories; are native extensions refused
     alive = False     # has the hook answered
+    born = {}         # the environment at the start: a program may take its secrets out of os.environ
     blocked = False   # was anything, in this process: decides its exit status
     busy = set()      # threads that do the guards' own work
     trace = None      # a duplicate of stderr, and its status: pytest redirects 2, daemons close everything
@@ -2200,7 +2222,7 @@ def _install(text, home, block):
     """Put the guards of `text`, a JSON list, in force here and in whatever Python is started from here."""
     if text[:2] != "[{" or text[-2:] != "}]":
         raise RuntimeError("HOTENV_GUARDS is damaged")
-    _Here.text, _Here.home, _Here.block = text, home, block
+    _Here.text, _Here.home, _Here.block, _Here.born = text, home, block, dict(os.environ)
     # Parsing JSON would cost more than all else here. Inside its strings a quote has a backslash, so this is safe.
     _Here.imports, _Here.limited = '"imports": true' in text, text.count('"read": "') > text.count('"read": "/"')
     _Here.prefixes = tuple({path + "/" for path in (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix,
@@ -2283,7 +2305,7 @@ def _become(kind, argv):
         with io.open_code(os.path.abspath(target)) as script:
             source = script.read()
         if b"\0" not in source:
-            return exec(compile(source, target, "exec"), main.__dict__)
+            return exec(compile(source, target, "exec", dont_inherit=True), main.__dict__)
         sys.path.remove(first)
     _become_other(kind, argv, main.__dict__)
 
@@ -2293,7 +2315,7 @@ def _become_other(kind, argv, namespace):
     import runpy
     target = argv[0]
     if kind == "code":
-        return exec(compile(argv[1], "<string>", "exec"), namespace)
+        return exec(compile(argv[1], "<string>", "exec", dont_inherit=True), namespace)
     if kind == "path":  # a directory, or a zip file, with a __main__.py
         sys.path.insert(0, target)
         return runpy._run_module_as_main("__main__", False)
@@ -2875,7 +2897,8 @@ def _masked(value):
 def _hidden(value):
     import re
     text = os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else repr(value)
-    names = {os.environ.get(name, ""): name for options in _Here.options for name in options.get("names", ())}
+    names = {env.get(name, ""): name for env in (_Here.born, os.environ)
+             for options in _Here.options for name in options.get("names", ())}
     for secret in sorted(names, key=len, reverse=True):
         text = text.replace(secret, f"[{names[secret]}]") if len(secret) > 3 else text
     text = re.sub(_SECRET + r"(\s*[=:]\s*|\s+).+", r"\1\2***", text, flags=re.DOTALL)
@@ -2975,8 +2998,8 @@ _PYTHON_NAME = r"python[0-9.]*[a-z]?"
 
 def _run_guarded(options: dict, target: list, env: dict, in_process: bool) -> None:
     """Become `target` under the guards; returns never. Raises HotenvError 1 for what cannot be guarded."""
-    if not target:
-        raise HotenvError(EXIT_USAGE, "no target after --")
+    if not any(options.get(guard) for guard in ("network", "subprocess", "imports", "readonly")):
+        _say("no guard is on: the target runs as it is (--no-network, ..., see: hotenv hermetic --help)")
     python, kind, argv = _resolve_target(target, env.get("PATH", os.defpath))
     try:
         import binascii
@@ -3039,6 +3062,8 @@ def _resolve_target(target: list, path: str):
         # PEP order: what this environment has comes first. A Python is the one that the caller's PATH means.
         places = [bin_directory] + path.split(os.pathsep)
         found = _find_program(name, places[1:] if re.fullmatch(_PYTHON_NAME, name) else places)
+    if found is None and name.endswith(".py") and os.path.isfile(name):
+        found = "./" + name
     if found is None:
         return _resolve_installed(name, target)
     if re.fullmatch(_PYTHON_NAME, os.path.basename(found)) and not _first_bytes(found).startswith(b"#!"):
@@ -3338,9 +3363,9 @@ _SHELL_DROPPED = frozenset(("BASH_ENV ENV PROMPT_COMMAND PS0 PS1 PS2 PS4 TMOUT I
                             "BASH_XTRACEFD POSIXLY_CORRECT HISTFILE").split())
 
 # Commands that may change what is exported, beside everything that is more than a word and plain arguments.
-_SHELL_EXPORTERS = frozenset((". alias builtin cd command coproc declare eval exec export for getopts let local "
-                              "mapfile popd printf pushd read readarray readonly select set shopt source time trap typeset "
-                              "unset wait").split())
+_SHELL_EXPORTERS = frozenset((
+    ". alias builtin cd command coproc declare eval exec export for getopts let local mapfile popd printf "
+    "pushd read readarray readonly select set shopt source time trap typeset unset wait").split())
 
 # The probe finds out whether `builtin` has become a function. Only in POSIX mode a special builtin, such as `unset`, is
 # found before any function; when that mode ends, bash leaves inherit_errexit on. Where `set -e` is in force, returning
@@ -4791,12 +4816,12 @@ def _status_command(argv: List[str]) -> int:
     _add_session_options(parser)
     options = parser.parse_args(argv, _Options())
     marker = None if options.socket or os.environ.get("HOTENV_SOCKET") else _find_marker()
-    path = options.socket or _find_session()
-    found = {"live": False, "socket": path, "marker": marker, "pid": None, "since": None, "ends": None}
+    found = {"live": False, "socket": None, "marker": marker, "pid": None, "since": None, "ends": None}
     try:
+        path = found["socket"] = options.socket or _find_session()
         sock = _connect(path, options.peer_uid)
     except HotenvError as error:
-        if options.json and error.code == EXIT_UNREACHABLE:
+        if options.json and error.code in (EXIT_NO_SESSION, EXIT_UNREACHABLE):
             _print_json(found)
         raise
     pid = _peer(sock)[0]
@@ -5009,11 +5034,11 @@ usage: hotenv serve [options] < secrets.env    hold an environment in memory, fo
        hotenv run [options] -- COMMAND...      run a command with it, from here or below
        hotenv dump [options]                   print it
        hotenv status | stop                    look at the session, or end it
-       hotenv shellenv                         print a shell function that runs this file
+       hotenv shellenv | --version             print a shell function that runs this file; its version
        hotenv hermetic [GUARDS] -- TARGET...   run a Python program with guards, no session
        hotenv mcp [options]                    shells for an agent that must not see the values
 
-A session ends after 5 idle minutes. `hotenv COMMAND --help` shows options and an example.
+A session ends after 5 idle minutes. `hotenv COMMAND --help` has options and an example.
 """
 
 
@@ -5023,7 +5048,7 @@ def _parser(command: str, summary: str, example: str) -> Any:
     class Parser(argparse.ArgumentParser):
         def error(self, message: str) -> NoReturn:
             hint = f"see: {_invocation()} {command} --help"
-            if command == "serve" and "unrecognized arguments" in message:
+            if command == "serve" and message.startswith("unrecognized arguments: ") and message[24] != "-":
                 hint = f"its input comes from stdin: {_invocation()} serve < secrets.env"
             raise HotenvError(EXIT_USAGE, f"{command}: {_shown(message)}; {hint}")
 
@@ -5054,18 +5079,6 @@ def _parse_duration(text: str) -> float:
         if 0 < seconds <= MAX_DURATION:
             return seconds
     raise argparse.ArgumentTypeError(f"{text!r} is no duration: write 300, 90s, 5m or 1h30m; above 0, at most 366d")
-
-
-def _duration(seconds: float) -> str:
-    """5m, 1h30m, 0.5s: as _parse_duration reads it."""
-    parts = []
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= size:
-            parts.append(f"{int(seconds // size)}{unit}")
-            seconds %= size
-    if seconds or not parts:
-        parts.append(f"{seconds:.10g}s")
-    return "".join(parts)
 
 
 # ---- serve
@@ -5108,6 +5121,8 @@ def _serve(options: Any) -> int:
         prompt = _Terminal().ask
     elif os.isatty(2):
         entries = _noting_questions(entries)
+    if os.environ.get("HOTENV_SOCKET") and os.isatty(2):
+        _say("HOTENV_SOCKET is set: `run` asks that session, not this one, until you unset it")
     env = resolve_env(entries, _host_environment(), prompt)
     response, count = _encode_snapshot(env), len(env)
     if len(response) > MAX_RESPONSE:
@@ -5139,6 +5154,9 @@ def _open_standard_descriptors() -> None:
 
 
 def _refusal() -> HotenvError:
+    if os.path.isdir(MARKER):
+        return HotenvError(EXIT_REFUSED, f"{MARKER} is here already, and is a directory: move it away, as --force "
+                                          "replaces files only")
     try:
         _connect(_read_marker(MARKER)).close()
     except HotenvError as error:
@@ -5202,7 +5220,7 @@ def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) 
         if files:
             files.remove() if served else files.undo()
     if talks:
-        _say(f"session {files.id} ended: {reason}")
+        _say(f"session {files.id} {reason}")
     return 0
 
 
@@ -5262,10 +5280,12 @@ def _hermetic_command(argv: List[str]) -> int:
     """Every error of ours is 1 here: 2 says that something was blocked."""
     try:
         parser = _parser("hermetic", "Run a Python program without network, subprocesses, writes or native code.",
-                         "  hotenv hermetic --no-network --trace -- http https://example.com")
+                         "  hotenv hermetic --no-network --trace -- pip download requests")
         parser.usage = "hotenv hermetic [GUARDS] -- TARGET [ARG...]"
         _add_guard_options(parser)
         own, target = _split(argv)
+        if not target and not {"-h", "--help"} & set(own):
+            raise HotenvError(1, "hermetic: the target goes after `--`: hotenv hermetic [GUARDS] -- TARGET...")
         asked = parser.parse_args(own)
         _run_hermetic(_guard_options(asked, os.environ), target, _host_environment())
     except HotenvError as error:
@@ -5310,22 +5330,24 @@ def _answers(path: str, peer_uid: Optional[int]) -> bool:
 
 def _run_command(argv: List[str]) -> int:
     parser = _parser("run", "Run a command with the session's environment; all after -- is the command's own.",
-                     "  hotenv run -- ./deploy.sh --to production")
+                     "  hotenv run -- ./deploy.sh --to production\n\n"
+                     "Guards for a Python program (--no-network, ...): hotenv hermetic --help")
     parser.usage = "hotenv run [options] -- COMMAND [ARG...]"
     own, command = _split(argv)
     if not command and not {"-h", "--help"} & set(own):
         raise HotenvError(EXIT_USAGE, f"run: the command goes after `--`: {_invocation()} run -- COMMAND...")
     add = parser.add_argument
     add("--only", metavar="NAMES", action="append",
-        help="hand over these alone: NAME,PREFIX*,... (no boundary: a child can ask itself)")
+        help="hand over these alone: NAME,PREFIX*,... (no boundary: it can ask for the rest)")
     add("--isolated", action="store_true",
         help="start from an allowlist (PATH, HOME, TERM, ...), not from all you have")
     add("--pass", metavar="NAME", action="append", dest="pass_through",
-        help="with --isolated: hand over this variable of yours too")
+        help="with --isolated: hand over this variable of yours too (repeatable, or with commas)")
     add("--define", metavar="NAME=VALUE", action="append",
-        help="set a variable that is no secret: `ps` shows it")
+        help="set a variable that is no secret: `ps` shows it (repeatable)")
     add("--bin", metavar="DIR", action="append", help="put a directory before PATH")
-    add("--mask", action="store_true", help="hide the session's values in the command's output, but on a terminal")
+    add("--mask", action="store_true",
+        help="hide the session's values in the output, where it goes to a file or a pipe")
     add("--no-mask", metavar="NAME", action="append", help="with --mask: let this variable's value be seen")
     add("--optional", action="store_true", help="without a session, run the command as it is, and say so")
     _add_session_options(parser)
@@ -5351,6 +5373,11 @@ def _split(argv: List[str]) -> Tuple[List[str], List[str]]:
         return argv, []
     at = argv.index("--")
     return argv[:at], argv[at + 1:]
+
+
+def _names(words: Sequence[str]) -> List[str]:
+    """The names in options that take several, with commas, repeated, or both."""
+    return [name.strip() for word in _as_utf8(words) for name in word.split(",")]
 
 
 def _as_utf8(words: Sequence[str]) -> List[str]:
@@ -5386,10 +5413,10 @@ def _redactor(snapshot: Dict[str, str], lifted: Sequence[str]) -> Redactor:
     """For all values of the session, also those that the command does not get: it may have them by other ways."""
     _unfold("redaction")
     _unfold("masked launch")
-    unknown = [name for name in _as_utf8(lifted) if name not in snapshot]
+    unknown = [name for name in _names(lifted) if name not in snapshot]
     if unknown and snapshot:
         raise HotenvError(EXIT_USAGE, f"--no-mask: the session has no {_shown(unknown[0])}")
-    redactor = Redactor(snapshot, _as_utf8(lifted))
+    redactor = Redactor(snapshot, _names(lifted))
     if redactor.unmaskable:
         _say(f"too short to mask: {', '.join(map(_shown, redactor.unmaskable))}")
     return redactor
@@ -5403,7 +5430,7 @@ def _child_environment(host: Dict[str, str], snapshot: Dict[str, str], options: 
     """Host or allowlist, snapshot, --define, --bin: always in this order."""
     define = dict(snapshot)
     define.update(text.partition("=")[::2] for text in _as_utf8(options.define))
-    kept = _as_utf8(options.pass_through) if options.isolated else list(host)
+    kept = _names(options.pass_through) if options.isolated else list(host)
     return build_isolated_env(host, kept, define, _as_utf8(options.bin))
 
 
@@ -5412,7 +5439,7 @@ def _chosen(snapshot: Dict[str, str], only: Sequence[str]) -> Dict[str, str]:
     if not only:
         return snapshot
     chosen: Dict[str, str] = {}
-    for wanted in ",".join(_as_utf8(only)).split(","):
+    for wanted in _names(only):
         names = [name for name in snapshot
                  if name == wanted or wanted.endswith("*") and name.startswith(wanted[:-1])]
         if not names:

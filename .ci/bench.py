@@ -8,8 +8,9 @@ sides. Processes start in a plain virtual environment made for the purpose: no `
 variables, because an interpreter that is slow to start makes every ratio look good. What is measured lives in one
 temporary directory; nothing outside it is written, and nothing is left of it at the end.
 
-Peers: direnv and envdir are used when they are on PATH. `--peers` also installs python-dotenv, dotenv-cli and dotenvx
-into the temporary directory, which takes a package index. What is missing is named below the table.
+Peers: direnv and envdir are used when they are on PATH. `--peers` also installs python-dotenv, dotenv-cli, dotenvx,
+hermetic-seal, execkit-mcp, and httpie as a program to guard, into the temporary directory, which takes a package index.
+What is missing is named below the table.
 
 To add a figure, write a function that takes a Bench and yields Rows, and put it into MEASUREMENTS at the end.
 """
@@ -33,7 +34,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNS, QUICK_RUNS = 31, 3
@@ -43,6 +44,8 @@ REQUEST = b'{"command":"run","args":["true"]}\n'
 # What pip and others write for an entry point, in essence.
 PLAIN_SCRIPT = "import sys\nfrom hotenv import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
 VARIABLES = "".join(f"SERVICE_{n:02}_TOKEN=s3cr3t-{n:02}-0123456789abcdefghijklmnopqrst\n" for n in range(50))
+PYPI = {"python-dotenv": "python-dotenv[cli]==1.2.4", "hermetic-seal": "hermetic-seal==1.0.0", "httpie": "httpie",
+        "execkit-mcp": "execkit-mcp==0.10.1"}
 
 
 class Row(NamedTuple):
@@ -76,13 +79,16 @@ def interleave(candidates: Dict[Any, Callable[[], float]], rounds: int) -> Dict[
     return {name: statistics.median(values[1:]) for name, values in samples.items()}
 
 
-def timed(argv: List[str], environment: Dict[str, str]) -> float:
-    """Seconds from before the spawn until the process has ended, which it has to do with status 0."""
-    quiet = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+def timed(argv: List[str], environment: Dict[str, str], processor: Optional[List[float]] = None) -> float:
+    """Seconds from before the spawn until the process has ended, which it has to do with status 0.
+
+    The processor time of it and its children is added to `processor`.
+    """
+    quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
     begin = time.perf_counter()
     pid = os.posix_spawn(argv[0], argv, environment, file_actions=quiet)
     try:
-        status = os.wait4(pid, 0)[1]
+        _, status, usage = os.wait4(pid, 0)
     except BaseException:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
@@ -90,6 +96,8 @@ def timed(argv: List[str], environment: Dict[str, str]) -> float:
     took = time.perf_counter() - begin
     if status:
         raise RuntimeError(f"{' '.join(argv)} ended with status {status:#x}")
+    if processor is not None:
+        processor.append(usage.ru_utime + usage.ru_stime)
     return took
 
 
@@ -192,6 +200,9 @@ def running(argv: List[str], **options) -> Iterator[subprocess.Popen]:
 # ==== the bench =======================================================================================================
 # Where everything is measured: one temporary directory with a virtual environment, a project and the peers.
 
+DROPPED = ("PYTHON", "HOTENV", "HERMETIC", "XDG_", "VIRTUAL_ENV")  # of the caller's environment
+
+
 class Session(NamedTuple):
     process: subprocess.Popen
     directory: str
@@ -208,9 +219,8 @@ class Bench:
         self.runs = QUICK_RUNS if quick else RUNS
         self.peers: Dict[str, List[str]] = {}
         self.missing: List[str] = []
-        self.dotenv_python: Optional[str] = None
         home = self.make_directory("home")
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "HOTENV", "XDG_", "VIRTUAL_ENV"))}
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(DROPPED)}
         self.environment = {**kept, "HOME": home, "XDG_RUNTIME_DIR": self.make_directory("r")}
         self.python = self._make_interpreter()
         self.command = self.console_script("hotenv", PLAIN_SCRIPT)
@@ -240,17 +250,25 @@ class Bench:
     def timed(self, *argv: str) -> float:
         return timed(list(argv), self.environment)
 
-    def call(self, argv: List[str], **options) -> None:
-        """Runs a step of the preparation; its output is shown only if it fails."""
+    def call(self, argv: List[str], **options) -> str:
+        """Runs a step of the preparation and returns its output, which is shown only if it fails."""
         options = {"env": self.environment, "cwd": self.directory, "stdin": subprocess.DEVNULL, **options}
         done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, **options)
         if done.returncode:
             raise RuntimeError(f"{' '.join(argv)}: {done.stdout.decode(errors='replace').strip()[-500:]}")
+        return done.stdout.decode()
 
     def worker(self, function: str, *arguments: object, python: str = "") -> List[str]:
         """The argv that runs a function of this file in a process of its own. -B: no bytecode beside the sources."""
         code = f"import sys; sys.path.insert(0, {HERE!r}); import {NAME} as bench; bench.{function}(*{arguments!r})"
         return [python or self.python, "-B", "-c", code]
+
+    def result_of(self, function: str, *arguments: object, python: str = "", cwd: str = "") -> Any:
+        """What a function of this file prints as JSON, in a process of its own."""
+        argv = self.worker(function, *arguments, python=python)
+        done = subprocess.run(argv, env=self.environment, cwd=cwd or self.directory, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, check=True, timeout=MEASUREMENT_LIMIT)
+        return json.loads(done.stdout)
 
     def _make_interpreter(self) -> str:
         venv = os.path.join(self.directory, "venv")
@@ -261,10 +279,10 @@ class Bench:
         py_compile.compile(module, doraise=True, invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP)
         return os.path.join(venv, "bin", "python")
 
-    def console_script(self, name: str, body: str) -> str:
+    def console_script(self, name: str, body: str, python: str = "") -> str:
         """An installed command, with hotenv.py and its bytecode in the virtual environment's site-packages."""
-        path = os.path.join(os.path.dirname(self.python), name)
-        return self.write(path, f"#!{self.python}\n{body}", 0o700)
+        python = python or self.python
+        return self.write(os.path.join(os.path.dirname(python), name), f"#!{python}\n{body}", 0o700)
 
     @contextlib.contextmanager
     def session(self, *options: str, text: str = VARIABLES, log: str = os.devnull, installed: bool = False,
@@ -289,28 +307,44 @@ class Bench:
             with running(argv, env=self.environment, cwd=project, stdin=text, stderr=stderr) as process:
                 yield process
 
+    @contextlib.contextmanager
+    def background_session(self) -> Iterator[str]:
+        """A project with a session as a user starts one; it is stopped afterwards."""
+        project = self.make_project("background", VARIABLES)
+        hotenv = [self.python, os.path.join(project, "tools", "hotenv.py")]
+        with open(os.path.join(project, "secrets.env")) as text:
+            self.call([*hotenv, "serve", "--background"], cwd=project, stdin=text)
+        try:
+            yield project
+        finally:
+            self.call([*hotenv, "stop"], cwd=project)
+        shutil.rmtree(project)
+
     # -- peers
 
     def _find_peers(self, install: bool) -> None:
         secrets = os.path.join(self.project, "secrets.env")
-        for name, prepare in (("python-dotenv", self._install_python_dotenv), ("dotenv-cli", self._install_from_npm),
+        for name, prepare in (("python-dotenv", self._install_from_pypi), ("dotenv-cli", self._install_from_npm),
                               ("dotenvx", self._install_from_npm), ("direnv", self._set_up_direnv),
-                              ("envdir", self._set_up_envdir)):
+                              ("envdir", self._set_up_envdir), ("hermetic-seal", self._install_from_pypi),
+                              ("httpie", self._install_from_pypi), ("execkit-mcp", self._install_from_pypi)):
             try:
                 self.peers[name] = prepare(name, secrets, install)
             except (LookupError, OSError, RuntimeError, subprocess.SubprocessError) as error:
                 self.missing.append(f"{name}: {error.args[0] if isinstance(error, LookupError) else error}")
 
-    def _install_python_dotenv(self, name: str, secrets: str, install: bool) -> List[str]:
+    def _install_from_pypi(self, name: str, secrets: str, install: bool) -> List[str]:
         if not install:
             raise LookupError("installed only with --peers")
-        venv = os.path.join(self.directory, "python-dotenv")
-        pip = [os.path.join(venv, "bin", "python"), "-m", "pip", "--quiet", "--no-cache-dir", "install"]
+        venv = os.path.join(self.directory, name)
+        programs = os.path.join(venv, "bin")
+        pip = [os.path.join(programs, "python"), "-m", "pip", "--quiet", "--no-cache-dir", "install"]
         self.call([sys.executable, "-m", "venv", venv])
-        self.call([*pip, "python-dotenv[cli]==1.2.4"], env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""})
+        self.call([*pip, PYPI[name]], env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""})
         remove_pth(venv)
-        self.dotenv_python = os.path.join(venv, "bin", "python")
-        return [os.path.join(venv, "bin", "dotenv"), "-f", secrets, "run", "--", "true"]
+        program = {"python-dotenv": "dotenv", "hermetic-seal": "hermetic", "httpie": "http"}.get(name, name)
+        arguments = ["-f", secrets, "run", "--", "true"] if name == "python-dotenv" else []
+        return [os.path.join(programs, program), *arguments]
 
     def _install_from_npm(self, name: str, secrets: str, install: bool) -> List[str]:
         if not install:
@@ -377,17 +411,15 @@ def start_up(bench: Bench) -> Iterator[Row]:
         "installed": [bench.command, *run],
         "old pip": [bench.console_script("hotenv-old-pip", OLD_PIP_SCRIPT), *run],
         "isolated": [bench.python, "-I", "-S", "-c", isolated, *run],
-        **bench.peers,
+        **{peer: bench.peers[peer] for peer in PEER_FIGURES if peer in bench.peers},
     }
     with bench.session("--quiet") as session:
         os.chdir(session.directory)  # `run` finds its marker here
         took = interleave({name: lambda argv=argv: bench.timed(*argv) for name, argv in commands.items()}, bench.runs)
     base, ours = took["pass"], took["vendored"]
-    with open(bench.hotenv) as file:
-        complete = "\n# ==== mcp" in file.read()  # the last room: with it the file has its full length
     yield Row("python3 -c pass", base * 1000, unit="ms")
     yield Row("python3 -I -S -c pass", took["pass -I -S"] * 1000, unit="ms")
-    yield Row("run, vendored script / python3 -c pass", ours / base, 3.1 if complete else 2.1, note=milliseconds(ours))
+    yield Row("run, vendored script / python3 -c pass", ours / base, 3.1, note=milliseconds(ours))
     yield Row("run, installed / python3 -c pass", took["installed"] / base, 1.4, note=milliseconds(took["installed"]))
     yield Row("run, installed by a pip before 25 (its script imports re)", took["old pip"] / base,
               note=milliseconds(took["old pip"]))
@@ -590,11 +622,12 @@ def linear_shapes(size: int) -> Dict[str, str]:
 
 def parser_against_python_dotenv(bench: Bench) -> Iterator[Row]:
     figures = {"KEY=value lines": 12, "quoted lines": 3.5, "one long value": 15}
-    if not bench.dotenv_python:
+    if "python-dotenv" not in bench.peers:
         for shape, figure in figures.items():
             yield Row(f"parser, {shape} / python-dotenv", None, figure, at_least=True, note="missing")
         return
-    for shape, (ours, theirs, size) in parsing(bench, "compare_parsers", bench.dotenv_python).items():
+    python = os.path.join(os.path.dirname(bench.peers["python-dotenv"][0]), "python")
+    for shape, (ours, theirs, size) in parsing(bench, "compare_parsers", python).items():
         note = f"{size / ours / MEGABYTE:.0f} and {size / theirs / MEGABYTE:.1f} MB/s"
         yield Row(f"parser, {shape} / python-dotenv", theirs / ours, figures[shape], at_least=True, note=note)
 
@@ -608,9 +641,7 @@ def parser_is_linear(bench: Bench) -> Iterator[Row]:
 
 
 def parsing(bench: Bench, function: str, python: str = "") -> Dict[str, list]:
-    argv = bench.worker(function, bench.packages, 100_000 if bench.quick else MEGABYTE, bench.runs, python=python)
-    done = subprocess.run(argv, env=bench.environment, stdout=subprocess.PIPE, check=True, timeout=MEASUREMENT_LIMIT)
-    return json.loads(done.stdout)
+    return bench.result_of(function, bench.packages, 100_000 if bench.quick else MEGABYTE, bench.runs, python=python)
 
 
 def compare_parsers(packages: str, size: int, runs: int) -> None:
@@ -656,6 +687,286 @@ def our_parser(packages: str) -> Callable[[str], dict]:
     return parse
 
 
+# ==== masking =========================================================================================================
+# What Redactor does with a log, by itself and as `run --mask` with its processes and pipes.
+
+def masking(bench: Bench) -> Iterator[Row]:
+    size = MEGABYTE if bench.quick else 20 * MEGABYTE
+    log = bench.write(os.path.join(bench.directory, "masking.log"), log_text(size))
+    secrets = "".join(f"{name}='{value}'\n" for name, value in twenty_variables().items())
+    alone = bench.result_of("mask_log", bench.packages, log, bench.runs)
+    with bench.session("--quiet", text=secrets) as session:
+        os.chdir(session.directory)
+        mask = [bench.command, "run", "--mask", "--"]
+        took = interleave({
+            "pass": lambda: bench.timed(bench.python, "-c", "pass"),
+            "true": lambda: bench.timed(*mask, "true"),
+            "cat": lambda: bench.timed(*mask, "cat", log)}, bench.runs)
+    os.remove(log)
+    yield Row("masking a log, 20 variables", size / alone / MEGABYTE, 25, at_least=True, unit="MB/s")
+    yield Row("run --mask -- cat log, installed", size / took["cat"] / MEGABYTE, unit="MB/s")
+    yield Row("run --mask -- true, installed / python3 -c pass", took["true"] / took["pass"],
+              note=milliseconds(took["true"]))
+
+
+def twenty_variables() -> Dict[str, str]:
+    """Of the kinds that are usual: tokens, hexadecimal keys, passwords, addresses with a password, short settings."""
+    draw = random.Random(20)
+
+    def characters(alphabet: str, count: int) -> str:
+        return "".join(draw.choice(alphabet) for _ in range(count))
+
+    hexadecimal, letters = "0123456789abcdef", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+    return {
+        **{f"SERVICE_{n}_TOKEN": "tok_" + characters(letters, 36) for n in range(6)},
+        **{f"SERVICE_{n}_KEY": characters(hexadecimal, 64) for n in range(5)},
+        **{f"SERVICE_{n}_PASSWORD": characters(letters + "!+/=", 14) for n in range(4)},
+        **{f"DATABASE_{n}_URL": f"postgres://app:{characters(letters, 20)}@db-{n}.internal:5432/app" for n in range(3)},
+        "SESSION_SALT": characters(letters, 8),
+        "STAGE": "staging",
+    }
+
+
+def log_text(size: int) -> str:
+    """What a web service writes; in one line of 500 there is a value that should not be."""
+    draw = random.Random(500)
+    values = list(twenty_variables().values())
+    lines, length = [], 0
+    while length < size:
+        took, order = draw.randrange(1, 900), draw.randrange(10 ** 6)
+        text = draw.choice((
+            f'INFO  [worker-{order % 8}] app.access: GET /api/v2/orders/{order} HTTP/1.1" 200 {took * 37} {took} ms',
+            f"DEBUG [worker-{order % 8}] app.database: SELECT id, name, total FROM orders WHERE id = {order}: 1 row",
+            f"INFO  [worker-{order % 8}] app.queue: job {order:032x} for customer-{took}@example.com done, {took} left",
+            f"WARN  [worker-{order % 8}] app.payments: request {order:08x} to payments.internal/v1 took {took} ms",
+            f"ERROR [worker-{order % 8}] app.payments: connection to db-1.internal:5432 lost, attempt {took % 5} of 5"))
+        leak = f" credentials={draw.choice(values)}" if not draw.randrange(500) else ""
+        lines.append(f"2026-02-14T12:{order % 60:02}:{took % 60:02}.{took:03}Z {text}{leak}\n")
+        length += len(lines[-1])
+    return "".join(lines)[:size]
+
+
+def mask_log(packages: str, log: str, runs: int) -> None:
+    sys.path.append(packages)
+    import hotenv
+    with open(log, "rb") as file:
+        pieces = list(iter(lambda: file.read(1 << 16), b""))
+    variables = twenty_variables()
+    redactor = hotenv.Redactor(variables)
+
+    def mask() -> bytes:
+        stream = redactor.stream()
+        return b"".join([*map(stream.feed, pieces), stream.flush()])
+
+    masked = mask()
+    if b"[hidden:" not in masked or any(value.encode() in masked for value in variables.values()):
+        raise RuntimeError("a value came through")
+    print(json.dumps(interleave({"mask": lambda: timed_call(mask)}, runs)["mask"]))
+
+
+# ==== hermetic ========================================================================================================
+# What guards cost before the first line of a program: in an interpreter that they reach by the bootstrap, as one in a
+# guarded program's children is; and with hotenv in front, as a user starts it.
+
+def guards(bench: Bench) -> Iterator[Row]:
+    hello = bench.write(os.path.join(bench.directory, "hello"), f"#!{bench.python}\nprint('hello')\n", 0o700)
+    bare, guarded, all_guards = bench.environment, inside(bench, "--no-network"), inside(bench, "--profile", "all")
+    front = ["hermetic", "--no-network", "--", hello]
+    seal = bench.peers.get("hermetic-seal")
+    wall, processor = with_processor_time({
+        "bare": ([hello], bare),
+        "--no-network": ([hello], guarded),
+        "all of them": ([hello], all_guards),
+        "hotenv hermetic, installed": ([bench.command, *front], bare),
+        "hotenv hermetic, vendored script": ([bench.python, bench.script, *front], bare),
+        **({"hermetic-seal": ([*seal, *front[1:]], bare)} if seal else {})}, bench.runs)
+
+    def note(name: str) -> str:
+        return f"{milliseconds(wall[name])}; processor time {(processor[name] - processor['bare']) * 1000:+.1f} ms"
+
+    yield Row("hello world, bare", wall["bare"] * 1000, unit="ms",
+              note=f"processor time {milliseconds(processor['bare'])}")
+    for name in ("--no-network", "all of them"):
+        yield Row(f"guards by the bootstrap, {name}: over bare", (wall[name] - wall["bare"]) * 1000, 3, unit="ms",
+                  note=note(name))
+    for name in ("hotenv hermetic, installed", "hotenv hermetic, vendored script", "hermetic-seal"):
+        if name in wall:
+            yield Row(f"{name}, hello world / bare", wall[name] / wall["bare"], note=note(name))
+        else:
+            yield Row(f"{name}, hello world / bare", None, note="missing")
+
+
+def inside(bench: Bench, *options: str) -> Dict[str, str]:
+    """The environment of a guarded program, which guards each Python that is started in it."""
+    names = "PYTHONPATH", "HOTENV_GUARDS"
+    code = f"import os; print(*[os.environ[name] for name in {names}], sep='\\n')"
+    shown = bench.call([bench.command, "hermetic", *options, "--", bench.python, "-c", code]).splitlines()
+    return {**bench.environment, **dict(zip(names, shown))}
+
+
+def guarded_httpie(bench: Bench) -> Iterator[Row]:
+    """A real program; hotenv stands in another environment, and then in the program's own, where it needs no second
+    interpreter."""
+    http, seal = bench.peers.get("httpie"), bench.peers.get("hermetic-seal")
+    ways = {"installed": [bench.command, "hermetic"], "vendored script": [bench.python, bench.script, "hermetic"]}
+    if http:
+        python = os.path.join(os.path.dirname(http[0]), "python")
+        packages = glob.glob(os.path.join(os.path.dirname(python), "..", "lib", "python*", "site-packages"))[0]
+        shutil.copy(bench.hotenv, os.path.join(packages, "hotenv.py"))
+        ways["installed beside it"] = [bench.console_script("hotenv", PLAIN_SCRIPT, python), "hermetic"]
+        front = {**ways, **({"hermetic-seal": seal} if seal else {})}
+        target = ["--no-network", "--", *http, "--version"]
+        wall, processor = with_processor_time({
+            "bare": ([*http, "--version"], bench.environment),
+            **{name: (argv + target, bench.environment) for name, argv in front.items()}}, bench.runs)
+        yield Row("http --version, bare", wall["bare"] * 1000, unit="ms",
+                  note=f"processor time {milliseconds(processor['bare'])}")
+    for name in ("installed", "vendored script", "installed beside it", "hermetic-seal"):
+        what = f"{'' if name == 'hermetic-seal' else 'hotenv hermetic, '}{name}, http --version / bare"
+        figure = None if name == "hermetic-seal" else 1.25
+        if not http or name not in wall:
+            yield Row(what, None, figure, note="missing")
+            continue
+        note = f"{milliseconds(wall[name])}; processor time {processor[name] / processor['bare']:.2f} times"
+        yield Row(what, wall[name] / wall["bare"], figure, note=note)
+
+
+def with_processor_time(commands: Dict[str, Tuple[List[str], Dict[str, str]]],
+                        runs: int) -> Tuple[Dict[str, float], Dict[str, float]]:
+    """Medians of elapsed and of processor time; the second shows less of what else the machine did."""
+    spent: Dict[str, List[float]] = {name: [] for name in commands}
+    wall = interleave({
+        name: lambda name=name, argv=argv, environment=environment: timed(argv, environment, spent[name])
+        for name, (argv, environment) in commands.items()}, runs)
+    return wall, {name: statistics.median(values[1:]) for name, values in spent.items()}
+
+
+# ==== shell sessions ==================================================================================================
+# A command in a shell that stays, called in process and by an agent; all shells in one process, which takes the turns.
+
+def shells(bench: Bench) -> Iterator[Row]:
+    if not shutil.which("bash"):
+        yield Row("shell session, true, in process", None, 0.3, unit="ms", note="no bash here")
+        return
+    size = (5 if bench.quick else 50) * MEGABYTE
+    output = bench.write(os.path.join(bench.directory, "output"), ("x" * 99 + "\n") * (size // 100))
+    with bench.background_session() as project:
+        agent = [bench.python, os.path.join(project, "tools", "hotenv.py"), "mcp"]
+        took = bench.result_of("compare_shells", bench.packages, agent, bench.peers.get("execkit-mcp"), output,
+                               bench.runs, cwd=project)
+    os.remove(output)
+    yield from shell_rows(took, size)
+
+
+def shell_rows(took: Dict[str, float], size: int) -> Iterator[Row]:
+    execkit = took.get("true, execkit-mcp")
+    for what, seconds in took.items():
+        note = ""
+        figure = {"true, in process": 0.3, "true, hotenv mcp": 0.6, "open, true, close, in process": 8}.get(what)
+        if what.startswith("output"):
+            figure = 200 if what.endswith("in process") else None
+            yield Row(f"shell session, {what}", size / seconds / MEGABYTE, figure, at_least=True, unit="MB/s")
+            continue
+        if execkit and what.startswith("true") and figure:  # a 20th of the peer's will do as well
+            figure, note = max(figure, round(execkit * 1000 / 20, 2)), f"1/{execkit / seconds:.0f} of execkit-mcp"
+        yield Row(f"shell session, {what}", seconds * 1000, figure, unit="ms", note=note)
+    if not execkit:
+        yield Row("shell session, true, execkit-mcp", None, note="missing")
+
+
+class Agent:
+    """An MCP client by JSON lines."""
+
+    def __init__(self, process: subprocess.Popen, key: str) -> None:
+        self.process = process
+        self.key = key  # how the server calls the name of a session
+        self.number = 0
+        client = {"clientInfo": {"name": "bench", "version": "1"}, "capabilities": {}}
+        self._ask("initialize", {"protocolVersion": "2025-06-18", **client})
+        self._tell({"method": "notifications/initialized"})
+
+    def tool(self, name: str, **arguments: object) -> Dict[str, Any]:
+        result = self._ask("tools/call", {"name": name, "arguments": arguments})
+        if result.get("isError"):
+            raise RuntimeError(f"{name}: {result}")
+        return json.loads(result["content"][0]["text"])
+
+    def _tell(self, message: Dict[str, Any]) -> None:
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def _ask(self, method: str, parameters: Dict[str, Any]) -> Dict[str, Any]:
+        self.number += 1
+        self._tell({"id": self.number, "method": method, "params": parameters})
+        while True:  # notifications come in between
+            answer = json.loads(self.process.stdout.readline())
+            if answer.get("id") == self.number:
+                return answer["result"]
+
+
+class AgentShell:
+    """As much of ShellSession as is measured here, behind an agent's server."""
+
+    def __init__(self, agent: Agent, opening: str, closing: str, **arguments: str) -> None:
+        self.agent, self.closing = agent, closing
+        self.named = {agent.key: agent.tool(opening, **arguments)[agent.key]}
+
+    def exec(self, command: str) -> int:
+        return self.agent.tool("session_exec", **self.named, command=command)["exit_code"]
+
+    def close(self) -> None:
+        self.agent.tool(self.closing, **self.named)
+
+
+def compare_shells(packages: str, agent: List[str], execkit: Optional[List[str]], output: str, runs: int) -> None:
+    """Called in the directory of a session, whose 50 variables all the shells get."""
+    sys.path.append(packages)
+    import hotenv
+    variables = hotenv.fetch()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with contextlib.ExitStack() as stack:
+        ours = Agent(stack.enter_context(running(agent, **pipes)), "session")
+        ways: Dict[str, Callable[[], Any]] = {
+            "in process": lambda: hotenv.ShellSession(variables),
+            "hotenv mcp": lambda: AgentShell(ours, "session_open", "session_close")}
+        if execkit:
+            process = stack.enter_context(running(execkit, env={**os.environ, **variables}, **pipes))
+            theirs = Agent(process, "session_id")
+            ways["execkit-mcp"] = lambda: AgentShell(theirs, "session_create", "session_destroy", transport="local")
+        opened = {}
+        for way, start in ways.items():
+            opened[way] = start()
+            stack.callback(opened[way].close)
+        found = {}
+        commands = {"true": ("true", 20, runs), "export A=1": ("export A=1", 20, runs),
+                    "output": (f"cat {output}", 1, min(runs, 5))}
+        for what, (command, times, rounds) in commands.items():
+            took = interleave({
+                way: lambda shell=shell: statistics.median([timed_exec(shell, command) for _ in range(times)])
+                for way, shell in opened.items()}, rounds)
+            found.update((f"{what}, {way}", seconds) for way, seconds in took.items())
+        took = interleave({way: lambda start=start: used_once(start) for way, start in ways.items()}, runs)
+        found.update((f"open, true, close, {way}", seconds) for way, seconds in took.items())
+    print(json.dumps(found))
+
+
+def timed_exec(shell: Any, command: str) -> float:
+    begin = time.perf_counter()
+    status = shell.exec(command)
+    took = time.perf_counter() - begin
+    if getattr(status, "exit_code", status) != 0:
+        raise RuntimeError(f"{command} ended with {status}")
+    return took
+
+
+def used_once(start: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    shell = start()
+    timed_exec(shell, "true")
+    shell.close()
+    return time.perf_counter() - begin
+
+
 # ==== command line ====================================================================================================
 
 NAME = os.path.splitext(os.path.basename(__file__))[0]
@@ -667,6 +978,10 @@ MEASUREMENTS: List[Callable[[Bench], Iterator[Row]]] = [
     memory,
     parser_against_python_dotenv,
     parser_is_linear,
+    masking,
+    guards,
+    guarded_httpie,
+    shells,
 ]
 
 
