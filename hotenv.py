@@ -577,6 +577,10 @@ def _make_private(path: str, made: List[str]) -> None:
         made.append(path)
     except FileExistsError:
         pass
+    except OSError:
+        while made:
+            os.rmdir(made.pop())
+        raise
     finally:
         os.umask(previous)
 
@@ -1013,6 +1017,8 @@ class _Server:
                     self._accept()
                 elif key.data == "log":
                     self._flush_log()
+                elif key.data == "signal":
+                    os.read(signals.wakeup, 4096)  # one that has a handler of somebody else's
                 elif key.data.queue is self.answering:
                     self._send(key.data)
                 elif key.data.queue is not None:
@@ -1454,6 +1460,8 @@ def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
         except ValueError:
             failure = OSError(errno.EINVAL, "it holds a NUL")  # type: ignore[assignment]
             break
+    for name in ("SIGPIPE", "SIGXFSZ"):  # we live on, if only to say why
+        _signal.signal(getattr(_signal, name), _signal.SIG_IGN)
     raise _exec_failure(argv[0], failure, raw)
 
 
@@ -1810,10 +1818,15 @@ def _run_masked(become: Callable[[], None], redactor: Redactor) -> int:
         source, end = _high_pipe()
         channels.append(_Channel(source, targets[0], redactor.stream()))
         ends.update(dict.fromkeys(targets, end))
-    child, report = _start_child(become, ends, inherited, blocked)
+    lookout = _Lookout()  # before the child: where this fork fails, nothing has been run
+    try:
+        child, report = _start_child(become, ends, inherited, blocked)
+    except OSError:
+        lookout.dismiss()
+        raise
     for end in set(ends.values()):
         os.close(end)
-    command = _Command(child)
+    command = _Command(child, lookout)
     try:
         _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked - _HANDED_ON - {_signal.SIGCHLD, _signal.SIGCONT})
         _harden()               # after the forks: a core of ours would hold the values
@@ -2007,10 +2020,9 @@ class _Channel:
 class _Command:
     """The child, and what the outside does to it by way of us."""
 
-    def __init__(self, pid: int) -> None:
-        self.pid, self.stopped = pid, False
+    def __init__(self, pid: int, lookout: _Lookout) -> None:
+        self.pid, self.stopped, self.lookout = pid, False, lookout
         self.status: int | None = None      # its wait status, once it has ended
-        self.lookout = _Lookout()
         self._shared: set[int] = set()      # what was sent to all of us, and has not yet come here
 
     def hand_on(self, caught: set[int]) -> None:
@@ -2023,6 +2035,10 @@ class _Command:
             else:
                 os.kill(self.pid, _signal.SIGCONT)
         due = caught & _HANDED_ON
+        if due and self._has_left():
+            for signum in due:
+                os.kill(self.pid, signum)
+            return
         for patience in _GRACE if due else ():
             time.sleep(patience)
             self._shared |= self.lookout.hits()
@@ -2031,6 +2047,13 @@ class _Command:
                 return
         for signum in due:
             os.kill(self.pid, signum)
+
+    def _has_left(self) -> bool:
+        """Whether the child has a process group of its own, as `timeout` makes: what is sent to ours does not reach it."""
+        try:
+            return os.getpgid(self.pid) != os.getpgrp()
+        except ProcessLookupError:
+            return False
 
     def has_stopped(self) -> bool:
         """Asks what has become of the child since; whether it has just stopped."""
@@ -3322,10 +3345,11 @@ def _run_hermetic(options: dict, target_argv: list, env: dict, secret_names=None
     With a session the target gets a process image of its own: what --only left out is not in its memory.
     """
     runtime = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), *sockets]
-    try:
-        runtime.append(_find_session())
-    except HotenvError:
-        pass  # there is none, so none to be kept from
+    for find in (_find_session, lambda: _read_marker(_find_marker() or "")):  # HOTENV_SOCKET may hide the marker
+        try:
+            runtime.append(find())
+        except HotenvError:
+            pass  # there is none, so none to be kept from
     options = dict(options, sealed=sorted(map(os.path.abspath, set(runtime))), names=sorted(secret_names or ()))
     _run_guarded(options, target_argv, env, in_process=secret_names is None)
 ''')
@@ -4416,14 +4440,16 @@ class _McpServer:
 
     def send(self, message: object) -> None:
         import json
+        import select
         if message is None:
             return
         text = json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n"
         data = text.encode("utf-8", "backslashreplace")  # what is no character in UTF-8 is in JSON's own spelling
         with self.writing:
             try:
-                while data:
-                    data = data[os.write(self.out, data):]
+                while data:  # in pieces that do not block: `leave` must be able to end this
+                    if select.select((), (self.out,), (), 1)[1]:
+                        data = data[os.write(self.out, data[:PIPE_BUF]):]
             except OSError as error:
                 if error.errno != errno.EPIPE:  # the client has gone: stdin will end too
                     raise
@@ -4887,7 +4913,7 @@ def _stop_command(argv: List[str]) -> int:
     finally:
         sock.close()
     give_up = time.monotonic() + EXCHANGE_TIME
-    while os.path.lexists(path):
+    while os.path.exists(path):
         if time.monotonic() > give_up:
             raise HotenvError(EXIT_SYSTEM, f"the session at {_shown(path)} was told to end and has not: is it stopped?")
         time.sleep(0.01)
@@ -4897,7 +4923,7 @@ def _stop_command(argv: List[str]) -> int:
 def _terminate(sock: Any, path: str) -> None:
     """SIGTERM to the process at the other end: pinned first, then seen to be still the one, then signalled."""
     pid = _peer(sock)[0]
-    pinned = os.pidfd_open(pid) if hasattr(os, "pidfd_open") and pid > 1 else None
+    pinned = _pinned(pid)
     try:
         if not _is_server(pid) or not _still_open(sock):
             raise HotenvError(EXIT_SYSTEM, f"who serves {_shown(path)} cannot be told from here (a forwarded socket, "
@@ -4911,6 +4937,16 @@ def _terminate(sock: Any, path: str) -> None:
     finally:
         if pinned is not None:
             os.close(pinned)
+
+
+def _pinned(pid: int) -> Optional[int]:
+    """A descriptor that stands for this process and no later one; None where there is no such thing."""
+    try:
+        return os.pidfd_open(pid) if hasattr(os, "pidfd_open") and pid > 1 else None
+    except ProcessLookupError:
+        raise
+    except OSError:  # an old kernel, or a container that forbids it
+        return None
 
 
 def _still_open(sock: Any) -> bool:
@@ -5034,7 +5070,7 @@ usage: hotenv serve [options] < secrets.env    hold an environment in memory, fo
        hotenv run [options] -- COMMAND...      run a command with it, from here or below
        hotenv dump [options]                   print it
        hotenv status | stop                    look at the session, or end it
-       hotenv shellenv | --version             print a shell function that runs this file; its version
+       hotenv shellenv | --version             print a shell function for this file; the version
        hotenv hermetic [GUARDS] -- TARGET...   run a Python program with guards, no session
        hotenv mcp [options]                    shells for an agent that must not see the values
 
@@ -5193,7 +5229,7 @@ def _read_input() -> bytes:
 def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) -> int:
     """Binds, publishes and serves, and leaves nothing behind."""
     signals = _Signals()
-    files = None
+    files = listener = None
     served = False
     try:
         files = _SessionFiles()
@@ -5217,9 +5253,11 @@ def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) 
     except OSError as error:
         raise _system_error(error, "cannot serve") from None
     finally:
+        if listener:
+            listener.close()  # cleaning up needs a descriptor, and there may be no other left
         if files:
             files.remove() if served else files.undo()
-    if talks:
+    if talks and not options.background:  # there, stderr is the log by now
         _say(f"session {files.id} {reason}")
     return 0
 
@@ -5236,7 +5274,7 @@ def _serve_in_background(options: Any, response: bytes, count: int) -> int:
             return 0
         ended = os.waitpid(child, 0)[1]
         return _die_of(os.WTERMSIG(ended)) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended)
-    os.close(status)
+    _close_all_but((0, 1, 2, log, report))  # a lock or a pipe of the caller's must not be held as long as the session is
 
     def ready() -> None:
         os.setsid()
@@ -5247,6 +5285,19 @@ def _serve_in_background(options: Any, response: bytes, count: int) -> int:
         os.chdir("/")
 
     os._exit(_in_child(lambda: _hold(options, response, count, ready)))
+
+
+def _close_all_but(kept: Sequence[int]) -> None:
+    try:
+        inherited = [int(name) for name in os.listdir("/dev/fd")]
+    except OSError:
+        inherited = list(range(DESCRIPTORS))
+    for descriptor in inherited:
+        if descriptor not in kept:
+            try:
+                os.close(descriptor)
+            except OSError:
+                pass  # the listing's own, or none
 
 
 def _in_child(work: Callable[[], int]) -> int:
@@ -5356,6 +5407,8 @@ def _run_command(argv: List[str]) -> int:
         _unfold("hermetic host")
         _add_guard_options(parser)
     options = parser.parse_args(own, _Options())
+    if guarded and not _guards_asked(options):
+        raise HotenvError(EXIT_USAGE, "run: no guard is on: --no-network, ..., see: hotenv hermetic --help")
     options.guards = _guard_options(options, os.environ) if guarded else None
     if options.pass_through and not options.isolated:
         raise HotenvError(EXIT_USAGE, "run: --pass goes with --isolated: without it the command gets them all")
@@ -5389,14 +5442,15 @@ def _as_utf8(words: Sequence[str]) -> List[str]:
 
 def _run(options: Any, command: List[str]) -> int:
     host = _host_environment()
+    only = options.only
     try:
         snapshot = _ask("run", command, options)
     except HotenvError as error:
         if not options.optional or error.code not in (EXIT_NO_SESSION, EXIT_UNREACHABLE):
             raise
         _say(f"{str(error).split(';')[0]}; running without one")
-        snapshot = {}
-    env = _child_environment(host, _chosen(snapshot, options.only if snapshot else []), options)
+        snapshot, only = {}, []
+    env = _child_environment(host, _chosen(snapshot, only), options)
 
     def become() -> None:
         if options.guards:
