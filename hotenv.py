@@ -40,6 +40,7 @@ import sys
 if __name__ == "__main__" and not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
     del sys.path[0]
 
+import _thread
 import errno
 import os
 import stat
@@ -128,8 +129,10 @@ class _Afterwards(BaseException):
 
 
 def _die_of(number: int) -> NoReturn:
-    if number != _signal.SIGKILL:
+    try:
         _signal.signal(number, _signal.SIG_DFL)
+    except OSError:
+        pass  # it cannot be handled, so it was not
     _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (number,))
     os.kill(os.getpid(), number)
     os._exit(128 + number)  # the first process of a container cannot be killed so
@@ -1488,6 +1491,7 @@ def _exec_failure(command: str, error: OSError, env: Mapping[bytes, bytes]) -> H
 
 _folds: Dict[str, Tuple[int, str]] = {}
 _entered: set = set()
+_entering = _thread.RLock()
 
 
 def _fold(room: str, source: str) -> None:
@@ -1495,10 +1499,11 @@ def _fold(room: str, source: str) -> None:
 
 
 def _unfold(room: str) -> None:
-    if room and room not in _entered:
-        _entered.add(room)
-        line, source = _folds[room]
-        exec(compile("\n" * (line - 1) + source, __file__, "exec"), globals())
+    with _entering:
+        if room and room not in _entered:
+            line, source = _folds[room]
+            exec(compile("\n" * (line - 1) + source, __file__, "exec"), globals())
+            _entered.add(room)
 
 
 _PUBLIC = {"Redactor": "redaction", "ShellSession": "shell session", "ExecResult": "shell session",
@@ -1940,11 +1945,13 @@ class _Lookout:
 
     def hits(self) -> set[int]:
         """The signals that came there since the last question. The first may have killed it before its traps stood."""
-        from select import select
+        from select import POLLIN, poll
+        answers = poll()
+        answers.register(self._answers, POLLIN)
         try:
             os.write(self._ask, b"\n")
             while b"." not in self._said:
-                if not select((self._answers,), (), (), 1)[0]:
+                if not answers.poll(1000):
                     os.kill(self._pid, _signal.SIGCONT)     # somebody stopped it
                     continue
                 more = os.read(self._answers, 4096)
@@ -2049,7 +2056,7 @@ class _Command:
             os.kill(self.pid, signum)
 
     def _has_left(self) -> bool:
-        """Whether the child has a process group of its own, as `timeout` makes: what is sent to ours does not reach it."""
+        """Whether the child has a group of its own, as `timeout` makes: what is sent to ours does not reach it."""
         try:
             return os.getpgid(self.pid) != os.getpgrp()
         except ProcessLookupError:
@@ -2314,7 +2321,7 @@ def _become(kind, argv):
     """Run a path, a module, a callable or the text after -c as `__main__`; argv[0] names it, the rest are its own."""
     target = argv[0]
     main = sys.modules["__main__"] = type(sys)("__main__")
-    main.__dict__["__builtins__"] = sys.modules["builtins"]
+    main.__dict__.update(__builtins__=sys.modules["builtins"], __annotations__={})
     if sys.path[:1] == [os.path.dirname(os.path.realpath(sys.argv[0]))]:
         del sys.path[0]  # hotenv's own directory, or the loader's
     sys.argv[:] = argv[:1] + argv[2:] if kind == "code" else argv
@@ -2410,7 +2417,8 @@ class _Guard:
         self.sealed, self.writable = _roots(options.get("sealed", ())), _roots(options.get("write", ()))
         self.read_root = options.get("read")
         self.readable = None if self.read_root in (None, "/") else _roots(
-            [self.read_root, os.path.dirname(_Here.home), sys.pycache_prefix, *_Here.prefixes, *map(str, sys.path)])
+            [self.read_root, options.get("program"), os.path.dirname(_Here.home), sys.pycache_prefix,
+             *_Here.prefixes, *map(str, sys.path)])
         self.readable = self.readable and self.readable + self.writable
         self.native = [path for path in sys.path if path.startswith(_Here.prefixes) and path.endswith("/lib-dynload")]
         self.options = options
@@ -2920,8 +2928,10 @@ def _masked(value):
 def _hidden(value):
     import re
     text = os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else repr(value)
-    names = {env.get(name, ""): name for env in (_Here.born, os.environ)
-             for options in _Here.options for name in options.get("names", ())}
+    values = [(env.get(name, ""), name) for env in (_Here.born, os.environ)
+              for options in _Here.options for name in options.get("names", ())]
+    names = {spelled: name for value, name in values  # as a path comes out of realpath, as a shell quotes it, as it is
+             for spelled in (os.path.normpath(value), value.replace("'", "'\"'\"'"), value)}
     for secret in sorted(names, key=len, reverse=True):
         text = text.replace(secret, f"[{names[secret]}]") if len(secret) > 3 else text
     text = re.sub(_SECRET + r"(\s*[=:]\s*|\s+).+", r"\1\2***", text, flags=re.DOTALL)
@@ -3003,9 +3013,12 @@ def _write_file(parent, directory, name, content):
     try:
         while content:
             content = content[os.write(descriptor, content):]
+        os.replace(private, name, src_dir_fd=parent, dst_dir_fd=directory)
+    except BaseException:
+        os.unlink(private, dir_fd=parent)
+        raise
     finally:
         os.close(descriptor)
-    os.replace(private, name, src_dir_fd=parent, dst_dir_fd=directory)
 ''')
 
 
@@ -3024,6 +3037,8 @@ def _run_guarded(options: dict, target: list, env: dict, in_process: bool) -> No
     if not any(options.get(guard) for guard in ("network", "subprocess", "imports", "readonly")):
         _say("no guard is on: the target runs as it is (--no-network, ..., see: hotenv hermetic --help)")
     python, kind, argv = _resolve_target(target, env.get("PATH", os.defpath))
+    if kind == "path":  # a child that multiprocessing spawns reads the script again
+        options = dict(options, program=os.path.dirname(os.path.realpath(argv[0])))
     try:
         import binascii
         block = _room_source()
@@ -4738,7 +4753,8 @@ class _Terminal:
 
     def _restore(self) -> None:
         try:
-            self.termios.tcsetattr(self.tty, self.termios.TCSAFLUSH, self.settings)
+            self.termios.tcflush(self.tty, self.termios.TCIFLUSH)  # half an answer is not for the shell
+            self.termios.tcsetattr(self.tty, self.termios.TCSANOW, self.settings)
         except self.termios.error:
             pass  # the terminal has gone
 ''')
@@ -4927,7 +4943,8 @@ def _terminate(sock: Any, path: str) -> None:
     try:
         if not _is_server(pid) or not _still_open(sock):
             raise HotenvError(EXIT_SYSTEM, f"who serves {_shown(path)} cannot be told from here (a forwarded socket, "
-                                           "or another pid namespace): run `stop` where the session was started")
+                                           "another pid namespace, a /proc that hides processes): run `stop` where "
+                                           "the session was started")
         if pinned is not None:
             _signal.pidfd_send_signal(pinned, _signal.SIGTERM)
         else:
@@ -5241,12 +5258,12 @@ def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) 
         signals.die_if_received()  # not later: with --force, publish ends another session
         files.publish(options.force)
         signals.die_if_received()
-        served = True
         talks = os.isatty(2) and options.level != "quiet"
         if talks:
             _say(f"session {files.id} ready: {count} variable{'' if count == 1 else 's'}, "
                  f"idle timeout {_duration(options.timeout)}")
         ready()
+        served = True
         reason = server.run(signals)
     except HotenvError as error:
         raise _refusal() if error.code == EXIT_REFUSED else error
@@ -5274,7 +5291,7 @@ def _serve_in_background(options: Any, response: bytes, count: int) -> int:
             return 0
         ended = os.waitpid(child, 0)[1]
         return _die_of(os.WTERMSIG(ended)) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended)
-    _close_all_but((0, 1, 2, log, report))  # a lock or a pipe of the caller's must not be held as long as the session is
+    _close_all_but((0, 1, 2, log, report))  # a lock or a pipe of the caller's is not to be held as long as a session
 
     def ready() -> None:
         os.setsid()
