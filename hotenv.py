@@ -28,8 +28,8 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 #
 # The rooms, in the order in which data flows; each calls only rooms above it:
 #   limits and errors | dotenv | environment | session files | protocol | server | client | launch |
-#   folds: redaction, masked launch, hermetic, hermetic host, shell session, mcp, terminal, formats, daily use |
-#   command line
+#   folds: redaction, masked launch, hermetic, hermetic host, shell session, mcp, terminal, formats, daily use,
+#   options | command line
 
 from __future__ import annotations
 
@@ -2191,6 +2191,7 @@ class _Here:
     options = []      # one dict for each set of guards: hermetic within hermetic has several, and all must agree
     guards = None     # their _Guard objects, once the second half is loaded
     prefixes = ()     # where the interpreter reads its own files
+    root = ""         # the directory that may be read, where it is one and in plain spelling
     limited = imports = False  # is reading limited to some directories; are native extensions refused
     alive = False     # has the hook answered
     born = {}         # the environment at the start: a program may take its secrets out of os.environ
@@ -2211,16 +2212,16 @@ def _hook(event, args):
         elif event == "cpython.PyInterpreterState_Clear" and _Here.guards is not None and not _Here.inner:
             _end()
         return
-    if event == "open":
-        path, mode, flags = args[:3]
-        if not flags & _WRITE_FLAGS and (mode is None or "r" in mode and "+" not in mode):
-            if not _Here.limited:
-                return
-            # A link that lies below the interpreter's own prefixes is trusted: that spares every import a realpath.
-            if isinstance(path, str) and path.startswith(_Here.prefixes) and "/.." not in path:
-                return
-    elif event in ("os.listdir", "os.scandir") and not _Here.limited:
-        return
+    if event in ("os.listdir", "os.scandir") or event == "open" and not args[2] & _WRITE_FLAGS and (
+            args[1] is None or "r" in args[1] and "+" not in args[1]):
+        if not _Here.limited:
+            return
+        # A link that lies below the interpreter's own prefixes is trusted: that spares every import a realpath. What is
+        # below the read root is let pass here by the test of the second half: 6 ms for a program that reads no more.
+        path = args[0]
+        if isinstance(path, str) and (path.startswith(_Here.prefixes) and "/.." not in path
+                                      or _Here.root and (os.path.realpath(path) + "/").startswith(_Here.root)):
+            return
     elif event == "import" and args[0].partition(".")[0] not in _WATCHED and not (_Here.imports and args[1]):
         return
     if _ident() not in _Here.busy:
@@ -2255,6 +2256,9 @@ def _install(text, home, block):
     _Here.text, _Here.home, _Here.block, _Here.born = text, home, block, dict(os.environ)
     # Parsing JSON would cost more than all else here. Inside its strings a quote has a backslash, so this is safe.
     _Here.imports, _Here.limited = '"imports": true' in text, text.count('"read": "') > text.count('"read": "/"')
+    roots = text.split('"read": "')[1:]
+    if len(roots) == 1 and "}, {" not in text and "\\" not in roots[0]:
+        _Here.root = roots[0].partition('"')[0].rstrip("/") + "/"
     _Here.prefixes = tuple({path + "/" for path in (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix,
                                                     os.path.dirname(os.__file__), home) if path.strip("/")})
     sys.dont_write_bytecode |= '"readonly": true' in text
@@ -4991,6 +4995,172 @@ def _shellenv_command(argv: List[str]) -> int:
 ''')
 
 
+# ==== options =========================================================================================================
+# The options of every command, by argparse. `serve`, `run -- COMMAND...` and `dump` without options come not here.
+
+_fold("options", r'''
+def _parser(command: str, summary: str, example: str) -> Any:
+    import argparse
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            hint = f"see: {_invocation()} {command} --help"
+            if command == "serve" and message.startswith("unrecognized arguments: ") and message[24] != "-":
+                hint = f"its input comes from stdin: {_invocation()} serve < secrets.env"
+            raise HotenvError(EXIT_USAGE, f"{command}: {_shown(message)}; {hint}")
+
+        def print_help(self, file: Any = None) -> None:
+            _write(1, self.format_help().encode("utf-8", "backslashreplace"))
+
+    def formatter(prog: str) -> Any:
+        return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=100)
+
+    return Parser(prog=f"hotenv {command}", description=summary, epilog=f"example:\n{example}", allow_abbrev=False,
+                  formatter_class=formatter)
+
+
+def _add_session_options(parser: Any) -> None:
+    parser.add_argument("--socket", metavar="PATH",
+                        help="ask this socket; else $HOTENV_SOCKET, else the nearest .hotenv")
+    parser.add_argument("--peer-uid", metavar="N", type=int, help="also believe a server of this user id")
+
+
+def _parse_duration(text: str) -> float:
+    import argparse
+    import re
+
+    units = {"d": 86400, "h": 3600, "m": 60, "s": 1, "": 1}
+    number = r"(?:\d+\.?\d*|\.\d+)"
+    if re.fullmatch(rf"{number}|(?:{number}d)?(?:{number}h)?(?:{number}m)?(?:{number}s)?", text, re.ASCII) and text:
+        seconds = sum(float(n) * units[u] for n, u in re.findall(rf"({number})([dhms]?)", text))
+        if 0 < seconds <= MAX_DURATION:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text!r} is no duration: write 300, 90s, 5m or 1h30m; above 0, at most 366d")
+
+
+# How the options of `hermetic` begin, which `run` takes as well.
+_GUARDS = ("--no-network", "--allow-", "--no-subprocess", "--fs-", "--strict-imports", "--profile", "--trace")
+
+
+def _serve_command(argv: List[str]) -> int:
+    parser = _parser("serve", "Read dotenv lines from stdin, hold them in memory, hand them to `hotenv run`.",
+                     "  pass show deploy/env | hotenv serve --timeout 15m")
+    add = parser.add_argument
+    add("-t", "--timeout", metavar="DUR", type=_parse_duration,
+        help="end after this much idle time: 300, 90s, 5m, 1h30m (default: 5m)")
+    add("--max-age", metavar="DUR", type=_parse_duration,
+        help="end after this time in any case (default: no limit)")
+    add("-f", "--force", action="store_true", help="replace the session that is here")
+    volume = parser.add_mutually_exclusive_group()
+    volume.add_argument("-q", "--quiet", action="store_const", dest="level", const="quiet", help="log no requests")
+    volume.add_argument("-v", "--verbose", action="store_const", dest="level", const="verbose",
+                        help="log whole command lines, with all their arguments: some hold secrets")
+    add("--background", action="store_true", help="return as soon as requests are accepted")
+    add("--log", metavar="FILE", help="with --background: append the request log to FILE (default: no log)")
+    add("--prompt", action="store_true", help="ask for each bare value `?text` on the terminal, showing `text`")
+    options = parser.parse_args(argv, _Options())
+    if options.log is not None and not options.background:
+        raise HotenvError(EXIT_USAGE, "serve: --log goes with --background; in the foreground, redirect: 2>> FILE")
+    return _serve(options)
+
+
+def _hermetic_command(argv: List[str]) -> int:
+    """Every error of ours is 1 here: 2 says that something was blocked."""
+    try:
+        parser = _parser("hermetic", "Run a Python program without network, subprocesses, writes or native code.",
+                         "  hotenv hermetic --no-network --trace -- pip download requests")
+        parser.usage = "hotenv hermetic [GUARDS] -- TARGET [ARG...]"
+        _add_guard_options(parser)
+        own, target = _split(argv)
+        if not target and not {"-h", "--help"} & set(own):
+            raise HotenvError(1, "hermetic: the target goes after `--`: hotenv hermetic [GUARDS] -- TARGET...")
+        asked = parser.parse_args(own)
+        _run_hermetic(_guard_options(asked, os.environ), target, _host_environment())
+    except HotenvError as error:
+        raise HotenvError(1, str(error)) from None
+
+
+def _mcp_command(argv: List[str]) -> int:
+    parser = _parser("mcp", "Serve shells with the session's environment to an agent: MCP on stdio, values masked.",
+                     "  claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log")
+    add = parser.add_argument
+    add("--policy", metavar="FILE", help='JSON: {"allow": [...], "deny": [...]}, first words of commands; advisory')
+    add("--audit", metavar="FILE", help="append a JSON line at the start and the end of each command")
+    add("--remote", metavar="NAME=CMD", action="append",
+        help="let the agent open a shell by CMD, such as `ssh -T host`")
+    _add_session_options(parser)
+    options = parser.parse_args(argv, _Options())
+    remotes = dict(text.partition("=")[::2] for text in options.remote)
+    if not all(remotes) or not all(remotes.values()):
+        raise HotenvError(EXIT_USAGE, "mcp: --remote takes NAME=CMD")
+
+    def snapshot() -> Tuple[Dict[str, str], Callable[[], bool]]:
+        path = options.socket or _find_session()
+        return fetch("dump", (), path, peer_uid=options.peer_uid), lambda: _answers(path, options.peer_uid)
+
+    return _serve_mcp(snapshot, policy=options.policy, audit=options.audit, remotes=remotes)
+
+
+def _run_command(argv: List[str]) -> int:
+    parser = _parser("run", "Run a command with the session's environment; all after -- is the command's own.",
+                     "  hotenv run -- ./deploy.sh --to production\n\n"
+                     "Guards for a Python program (--no-network, ...): hotenv hermetic --help")
+    parser.usage = "hotenv run [options] -- COMMAND [ARG...]"
+    own, command = _split(argv)
+    if not command and not {"-h", "--help"} & set(own):
+        raise HotenvError(EXIT_USAGE, f"run: the command goes after `--`: {_invocation()} run -- COMMAND...")
+    add = parser.add_argument
+    add("--only", metavar="NAMES", action="append",
+        help="hand over these alone: NAME,PREFIX*,... (no boundary: it can ask for the rest)")
+    add("--isolated", action="store_true",
+        help="start from an allowlist (PATH, HOME, TERM, ...), not from all you have")
+    add("--pass", metavar="NAME", action="append", dest="pass_through",
+        help="with --isolated: hand over this variable of yours too (repeatable, or with commas)")
+    add("--define", metavar="NAME=VALUE", action="append",
+        help="set a variable that is no secret: `ps` shows it (repeatable)")
+    add("--bin", metavar="DIR", action="append", help="put a directory before PATH")
+    add("--mask", action="store_true",
+        help="hide the session's values in the output, where it goes to a file or a pipe")
+    add("--no-mask", metavar="NAME", action="append", help="with --mask: let this variable's value be seen")
+    add("--optional", action="store_true", help="without a session, run the command as it is, and say so")
+    _add_session_options(parser)
+    guarded = any(word.startswith(_GUARDS) for word in own)
+    if guarded:
+        _unfold("hermetic host")
+        _add_guard_options(parser)
+    options = parser.parse_args(own, _Options())
+    if guarded and not _guards_asked(options):
+        raise HotenvError(EXIT_USAGE, "run: no guard is on: --no-network, ..., see: hotenv hermetic --help")
+    options.guards = _guard_options(options, os.environ) if guarded else None
+    if options.pass_through and not options.isolated:
+        raise HotenvError(EXIT_USAGE, "run: --pass goes with --isolated: without it the command gets them all")
+    for text in options.define:
+        if text.find("=") < 1:
+            raise HotenvError(EXIT_USAGE, "run: --define takes NAME=VALUE, and one has no `=` or no name")
+    if options.no_mask and not options.mask:
+        raise HotenvError(EXIT_USAGE, "run: --no-mask goes with --mask")
+    return _run(options, command)
+
+
+def _split(argv: List[str]) -> Tuple[List[str], List[str]]:
+    """What stands before the first `--` is ours; what stands behind it is the command's, to the letter."""
+    if "--" not in argv:
+        return argv, []
+    at = argv.index("--")
+    return argv[:at], argv[at + 1:]
+
+
+def _dump_command(argv: List[str]) -> int:
+    _unfold("formats")
+    parser = _parser("dump", "Print the session's environment.", "  hotenv dump --format names")
+    parser.add_argument("--only", metavar="NAMES", action="append", help="print these alone: NAME,PREFIX*,...")
+    parser.add_argument("--format", choices=list(_FORMATS),
+                        help="plain (KEY=VALUE), dotenv (to be parsed), sh (for eval), json, nul, names")
+    _add_session_options(parser)
+    return _dump(parser.parse_args(argv, _Options()))
+''')
+
+
 # ==== command line ====================================================================================================
 # One function a command, and the one place that prints an error and picks an exit code.
 
@@ -5034,7 +5204,7 @@ def _say(message: str, prefix: str = "hotenv: ") -> None:
     try:
         print(prefix + message, file=sys.stderr, flush=True)
     except (OSError, ValueError):
-        pass  # a broken or full stderr changes no exit status
+        sys.stderr = None  # broken or full, and that is to change no exit status: not even when Python flushes it
 
 
 def _command(argv: List[str]) -> int:
@@ -5058,13 +5228,10 @@ def _command(argv: List[str]) -> int:
         near = difflib.get_close_matches(name, _COMMANDS, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_COMMANDS)}"
         raise HotenvError(EXIT_USAGE, f"no command {_shown(name)}: {hint}")
+    _unfold("options")
     room, function = _COMMANDS[name]
     _unfold(room)
     return globals()[function](argv[1:])
-
-
-# How the options of `hermetic` begin, which `run` takes as well.
-_GUARDS = ("--no-network", "--allow-", "--no-subprocess", "--fs-", "--strict-imports", "--profile", "--trace")
 
 
 class _Options:
@@ -5095,68 +5262,7 @@ A session ends after 5 idle minutes. `hotenv COMMAND --help` has options and an 
 """
 
 
-def _parser(command: str, summary: str, example: str) -> Any:
-    import argparse
-
-    class Parser(argparse.ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            hint = f"see: {_invocation()} {command} --help"
-            if command == "serve" and message.startswith("unrecognized arguments: ") and message[24] != "-":
-                hint = f"its input comes from stdin: {_invocation()} serve < secrets.env"
-            raise HotenvError(EXIT_USAGE, f"{command}: {_shown(message)}; {hint}")
-
-        def print_help(self, file: Any = None) -> None:
-            _write(1, self.format_help().encode("utf-8", "backslashreplace"))
-
-    def formatter(prog: str) -> Any:
-        return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=100)
-
-    return Parser(prog=f"hotenv {command}", description=summary, epilog=f"example:\n{example}", allow_abbrev=False,
-                  formatter_class=formatter)
-
-
-def _add_session_options(parser: Any) -> None:
-    parser.add_argument("--socket", metavar="PATH",
-                        help="ask this socket; else $HOTENV_SOCKET, else the nearest .hotenv")
-    parser.add_argument("--peer-uid", metavar="N", type=int, help="also believe a server of this user id")
-
-
-def _parse_duration(text: str) -> float:
-    import argparse
-    import re
-
-    units = {"d": 86400, "h": 3600, "m": 60, "s": 1, "": 1}
-    number = r"(?:\d+\.?\d*|\.\d+)"
-    if re.fullmatch(rf"{number}|(?:{number}d)?(?:{number}h)?(?:{number}m)?(?:{number}s)?", text, re.ASCII) and text:
-        seconds = sum(float(n) * units[u] for n, u in re.findall(rf"({number})([dhms]?)", text))
-        if 0 < seconds <= MAX_DURATION:
-            return seconds
-    raise argparse.ArgumentTypeError(f"{text!r} is no duration: write 300, 90s, 5m or 1h30m; above 0, at most 366d")
-
-
 # ---- serve
-
-
-def _serve_command(argv: List[str]) -> int:
-    parser = _parser("serve", "Read dotenv lines from stdin, hold them in memory, hand them to `hotenv run`.",
-                     "  pass show deploy/env | hotenv serve --timeout 15m")
-    add = parser.add_argument
-    add("-t", "--timeout", metavar="DUR", type=_parse_duration,
-        help="end after this much idle time: 300, 90s, 5m, 1h30m (default: 5m)")
-    add("--max-age", metavar="DUR", type=_parse_duration,
-        help="end after this time in any case (default: no limit)")
-    add("-f", "--force", action="store_true", help="replace the session that is here")
-    volume = parser.add_mutually_exclusive_group()
-    volume.add_argument("-q", "--quiet", action="store_const", dest="level", const="quiet", help="log no requests")
-    volume.add_argument("-v", "--verbose", action="store_const", dest="level", const="verbose",
-                        help="log whole command lines, with all their arguments: some hold secrets")
-    add("--background", action="store_true", help="return as soon as requests are accepted")
-    add("--log", metavar="FILE", help="with --background: append the request log to FILE (default: no log)")
-    add("--prompt", action="store_true", help="ask for each bare value `?text` on the terminal, showing `text`")
-    options = parser.parse_args(argv, _Options())
-    if options.log is not None and not options.background:
-        raise HotenvError(EXIT_USAGE, "serve: --log goes with --background; in the foreground, redirect: 2>> FILE")
-    return _serve(options)
 
 
 def _serve(options: Any) -> int:
@@ -5341,49 +5447,6 @@ def _open_private_log(path: str) -> int:
     return descriptor
 
 
-# ---- hermetic
-
-
-def _hermetic_command(argv: List[str]) -> int:
-    """Every error of ours is 1 here: 2 says that something was blocked."""
-    try:
-        parser = _parser("hermetic", "Run a Python program without network, subprocesses, writes or native code.",
-                         "  hotenv hermetic --no-network --trace -- pip download requests")
-        parser.usage = "hotenv hermetic [GUARDS] -- TARGET [ARG...]"
-        _add_guard_options(parser)
-        own, target = _split(argv)
-        if not target and not {"-h", "--help"} & set(own):
-            raise HotenvError(1, "hermetic: the target goes after `--`: hotenv hermetic [GUARDS] -- TARGET...")
-        asked = parser.parse_args(own)
-        _run_hermetic(_guard_options(asked, os.environ), target, _host_environment())
-    except HotenvError as error:
-        raise HotenvError(1, str(error)) from None
-
-
-# ---- mcp
-
-
-def _mcp_command(argv: List[str]) -> int:
-    parser = _parser("mcp", "Serve shells with the session's environment to an agent: MCP on stdio, values masked.",
-                     "  claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log")
-    add = parser.add_argument
-    add("--policy", metavar="FILE", help='JSON: {"allow": [...], "deny": [...]}, first words of commands; advisory')
-    add("--audit", metavar="FILE", help="append a JSON line at the start and the end of each command")
-    add("--remote", metavar="NAME=CMD", action="append",
-        help="let the agent open a shell by CMD, such as `ssh -T host`")
-    _add_session_options(parser)
-    options = parser.parse_args(argv, _Options())
-    remotes = dict(text.partition("=")[::2] for text in options.remote)
-    if not all(remotes) or not all(remotes.values()):
-        raise HotenvError(EXIT_USAGE, "mcp: --remote takes NAME=CMD")
-
-    def snapshot() -> Tuple[Dict[str, str], Callable[[], bool]]:
-        path = options.socket or _find_session()
-        return fetch("dump", (), path, peer_uid=options.peer_uid), lambda: _answers(path, options.peer_uid)
-
-    return _serve_mcp(snapshot, policy=options.policy, audit=options.audit, remotes=remotes)
-
-
 def _answers(path: str, peer_uid: Optional[int]) -> bool:
     """Whether a server is there; asks it nothing, so its timer runs on."""
     try:
@@ -5394,55 +5457,6 @@ def _answers(path: str, peer_uid: Optional[int]) -> bool:
 
 
 # ---- run and dump
-
-
-def _run_command(argv: List[str]) -> int:
-    parser = _parser("run", "Run a command with the session's environment; all after -- is the command's own.",
-                     "  hotenv run -- ./deploy.sh --to production\n\n"
-                     "Guards for a Python program (--no-network, ...): hotenv hermetic --help")
-    parser.usage = "hotenv run [options] -- COMMAND [ARG...]"
-    own, command = _split(argv)
-    if not command and not {"-h", "--help"} & set(own):
-        raise HotenvError(EXIT_USAGE, f"run: the command goes after `--`: {_invocation()} run -- COMMAND...")
-    add = parser.add_argument
-    add("--only", metavar="NAMES", action="append",
-        help="hand over these alone: NAME,PREFIX*,... (no boundary: it can ask for the rest)")
-    add("--isolated", action="store_true",
-        help="start from an allowlist (PATH, HOME, TERM, ...), not from all you have")
-    add("--pass", metavar="NAME", action="append", dest="pass_through",
-        help="with --isolated: hand over this variable of yours too (repeatable, or with commas)")
-    add("--define", metavar="NAME=VALUE", action="append",
-        help="set a variable that is no secret: `ps` shows it (repeatable)")
-    add("--bin", metavar="DIR", action="append", help="put a directory before PATH")
-    add("--mask", action="store_true",
-        help="hide the session's values in the output, where it goes to a file or a pipe")
-    add("--no-mask", metavar="NAME", action="append", help="with --mask: let this variable's value be seen")
-    add("--optional", action="store_true", help="without a session, run the command as it is, and say so")
-    _add_session_options(parser)
-    guarded = any(word.startswith(_GUARDS) for word in own)
-    if guarded:
-        _unfold("hermetic host")
-        _add_guard_options(parser)
-    options = parser.parse_args(own, _Options())
-    if guarded and not _guards_asked(options):
-        raise HotenvError(EXIT_USAGE, "run: no guard is on: --no-network, ..., see: hotenv hermetic --help")
-    options.guards = _guard_options(options, os.environ) if guarded else None
-    if options.pass_through and not options.isolated:
-        raise HotenvError(EXIT_USAGE, "run: --pass goes with --isolated: without it the command gets them all")
-    for text in options.define:
-        if text.find("=") < 1:
-            raise HotenvError(EXIT_USAGE, "run: --define takes NAME=VALUE, and one has no `=` or no name")
-    if options.no_mask and not options.mask:
-        raise HotenvError(EXIT_USAGE, "run: --no-mask goes with --mask")
-    return _run(options, command)
-
-
-def _split(argv: List[str]) -> Tuple[List[str], List[str]]:
-    """What stands before the first `--` is ours; what stands behind it is the command's, to the letter."""
-    if "--" not in argv:
-        return argv, []
-    at = argv.index("--")
-    return argv[:at], argv[at + 1:]
 
 
 def _names(words: Sequence[str]) -> List[str]:
@@ -5522,16 +5536,6 @@ def _chosen(snapshot: Dict[str, str], only: Sequence[str]) -> Dict[str, str]:
             raise HotenvError(EXIT_USAGE, f"--only: the session has no {name}{hint}")
         chosen.update((name, snapshot[name]) for name in names)
     return chosen
-
-
-def _dump_command(argv: List[str]) -> int:
-    _unfold("formats")
-    parser = _parser("dump", "Print the session's environment.", "  hotenv dump --format names")
-    parser.add_argument("--only", metavar="NAMES", action="append", help="print these alone: NAME,PREFIX*,...")
-    parser.add_argument("--format", choices=list(_FORMATS),
-                        help="plain (KEY=VALUE), dotenv (to be parsed), sh (for eval), json, nul, names")
-    _add_session_options(parser)
-    return _dump(parser.parse_args(argv, _Options()))
 
 
 def _dump(options: Any) -> int:
