@@ -1252,6 +1252,11 @@ class _Signals:
     def _note(self, number: int, frame: object) -> None:
         self.received = self.received or number
 
+    def ignore(self) -> None:
+        """Once the session has ended: the interpreter's own end would give a late signal back its deadly meaning."""
+        for number in (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP):
+            _signal.signal(number, _signal.SIG_IGN)
+
     def die_if_received(self) -> None:
         """Before the session is ready a signal means what it always means; for the caller to clean up first."""
         if self.received:
@@ -5362,8 +5367,7 @@ def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) 
         server = _Server(listener, response, files, _Log(2, options.level), options.timeout, options.max_age)
         files.stamp(time.time() + server.deadline - _now())
         signals.die_if_received()  # not later: with --force, publish ends another session
-        files.publish(options.force)
-        signals.die_if_received()
+        files.publish(options.force)  # whoever sees the marker sees a session: from here on a signal ends one
         talks = os.isatty(2) and options.level != "quiet"
         if talks:
             _say(f"session {files.id} ready: {count} variable{'' if count == 1 else 's'}, "
@@ -5371,6 +5375,7 @@ def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) 
         ready()
         served = True
         reason = server.run(signals)
+        signals.ignore()
     except HotenvError as error:
         raise _refusal() if error.code == EXIT_REFUSED else error
     except OSError as error:

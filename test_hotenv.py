@@ -8339,7 +8339,7 @@ def test_a_signal_while_stdin_is_read_is_what_it_always_is(project, number):
     os.close(writer)
 
 
-STAGES = {"before bind": "_SessionFiles.bind", "before the marker": "_SessionFiles.publish",
+STAGES = {"before bind": "_SessionFiles.bind", "before the marker": "_SessionFiles.stamp",
           "before listening": "_raise_descriptor_limit"}
 
 
@@ -8353,6 +8353,28 @@ def test_a_signal_before_the_session_is_ready_leaves_nothing(project, stage, num
     for options in ([], ["--force"]):
         done = project.hotenv("serve", *options, input=b"A=1\n", patch=patch)
         assert (done.returncode, done.stderr) == (-number, b"") and project.files() == []
+
+
+@pytest.mark.parametrize("options", [[], ["--background"]])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_from_the_marker_on_a_signal_ends_a_session(project, number, options):
+    """Whoever sees the marker may end what it names, and is not told that a program was killed."""
+    patch = ("import os, signal\nreal = hotenv._SessionFiles.publish\n"
+             "def publish(*a):\n    real(*a)\n    os.kill(os.getpid(), {0})\n"
+             "hotenv._SessionFiles.publish = publish").format(int(number))
+    done = project.hotenv("serve", *options, input=b"A=1\n", patch=patch)
+    assert (done.returncode, done.stderr) == (0, b"")
+    until(lambda: project.files() == ["r/hotenv"], "the end of it")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_after_the_end_of_a_session_is_late(project, number):
+    """Python gives its handlers up before it gives up its modules."""
+    patch = ("import os\nclass Last:\n    def __del__(self, kill=os.kill, pid=os.getpid()):\n"
+             "        kill(pid, {0})\nhotenv.last = Last()").format(int(number))
+    server = project.serve(patch=patch, stderr=subprocess.PIPE)
+    Path(project.socket_path()).unlink()  # it ends by itself
+    assert (server.wait(PATIENCE), server.stderr.read()) == (0, b"")
 
 
 def test_a_log_holds_request_lines_and_nothing_else(project):
