@@ -3634,6 +3634,10 @@ def _signal_all(pids: Iterable[int], number: int) -> None:
                 raise
 
 
+def _hear_interrupts() -> None:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
+
 def _quoted(text: bytes) -> bytes:
     return b"'" + text.replace(b"'", b"'\\''") + b"'"
 
@@ -4020,8 +4024,10 @@ class ShellSession:
             for _ in range(2 if self._remote else 3):
                 _wide_pipe(ours, theirs)
             out, err = theirs if self._remote else [subprocess.DEVNULL] * 2
+            deaf = _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN  # as below nohup or a `&`: a shell would stay so
             self._process = subprocess.Popen(argv, env=env, stdin=subprocess.PIPE, stdout=out, stderr=err, bufsize=0,
-                                             pass_fds=() if self._remote else theirs, start_new_session=True)
+                                             pass_fds=() if self._remote else theirs, start_new_session=True,
+                                             preexec_fn=_hear_interrupts if deaf else None)
         except BaseException:
             _close_all(ours)
             raise
@@ -5172,13 +5178,17 @@ def _dump_command(argv: List[str]) -> int:
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """The command line; returns the exit status, except where it becomes another program or dies of a signal."""
+    return _status(lambda: _command(list(sys.argv[1:] if argv is None else argv)))
+
+
+def _status(work: Callable[[], int]) -> int:
     try:
         if not hasattr(_socket, "AF_UNIX") or os.name != "posix":
             raise HotenvError(EXIT_SYSTEM, "this system's Python has no Unix sockets, which hotenv is made of: "
                                            "it runs on Linux and macOS")
-        return _command(list(sys.argv[1:] if argv is None else argv))
+        return work()
     except _Afterwards as left:
-        work = left.work
+        rest = left.work
     except HotenvError as error:
         _say(str(error))
         return error.code
@@ -5200,6 +5210,19 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             trace = trace.tb_next
         _say(f"internal error: {type(error).__name__} at line {trace.tb_lineno if trace else '?'}; please report it")
         return EXIT_SYSTEM
+    return rest()
+
+
+def _at_the_end(work: Callable[[], int], forked: bool = False) -> int:
+    """Does what goes on for long. In a script only after its last line: up to there Python keeps the script's syntax
+    tree, which would cost a server 5 MB as long as it lives."""
+    if __name__ == "__main__":
+        import atexit
+
+        atexit.register(lambda: os._exit(_status(work)))
+        return 0
+    if forked:
+        os._exit(_status(work))
     return work()
 
 
@@ -5298,7 +5321,7 @@ def _serve(options: Any) -> int:
     os.close(null)
     if options.background:
         return _serve_in_background(options, response, count)
-    return _hold(options, response, count, lambda: None)
+    return _at_the_end(lambda: _hold(options, response, count, lambda: None))
 
 
 def _noting_questions(entries: Iterable[Tuple[str, Any]]) -> Iterator[Tuple[str, Any]]:
@@ -5356,6 +5379,7 @@ def _read_input() -> bytes:
 
 def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) -> int:
     """Binds, publishes and serves, and leaves nothing behind."""
+    _give_back_memory()
     signals = _Signals()
     files = listener = None
     served = False
@@ -5412,7 +5436,7 @@ def _serve_in_background(options: Any, response: bytes, count: int) -> int:
         os.dup2(log, 2)
         os.chdir("/")
 
-    os._exit(_in_child(lambda: _hold(options, response, count, ready)))
+    return _at_the_end(lambda: _hold(options, response, count, ready), forked=True)
 
 
 def _close_all_but(kept: Sequence[int]) -> None:
@@ -5426,16 +5450,6 @@ def _close_all_but(kept: Sequence[int]) -> None:
                 os.close(descriptor)
             except OSError:
                 pass  # the listing's own, or none
-
-
-def _in_child(work: Callable[[], int]) -> int:
-    try:
-        return work()
-    except HotenvError as error:
-        _say(str(error))
-        return error.code
-    except _Killed as signalled:
-        return _die_of(signalled.number)
 
 
 def _open_private_log(path: str) -> int:

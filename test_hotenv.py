@@ -60,6 +60,9 @@ SEED = int(os.environ.get("HOTENV_TEST_SEED", "20260214"))
 FULL = os.environ.get("HOTENV_TEST_FULL") == "1"
 LINUX = sys.platform == "linux"
 ROOT = os.geteuid() == 0
+for ignored in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):  # the suite was started by nohup, or with a `&`
+    if signal.getsignal(ignored) == signal.SIG_IGN:
+        signal.signal(ignored, signal.default_int_handler if ignored == signal.SIGINT else signal.SIG_DFL)
 PATIENCE = 30.0  # seconds until a condition that should have come about at once counts as a failure
 
 only_linux = pytest.mark.skipif(not LINUX, reason="looks at /proc, which is Linux's")
@@ -5923,6 +5926,17 @@ def test_a_server_in_the_background_survives_a_time_limit(shell):
     assert shell.exec("sleep 30", timeout=0.2).timed_out
     assert shell.exec(f"kill -0 {pid}").exit_code == 0
     assert shell.exec("sleep 0; jobs -p").stdout == f"{pid}\n"
+
+
+def test_a_time_limit_interrupts_also_below_a_caller_that_ignores_interrupts():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with hotenv.ShellSession() as shell:
+            shell.exec("kept=1")
+            assert shell.exec("sleep 30", timeout=0.2).timed_out
+            assert shell.exec("echo $kept").stdout == "1\n"  # the same shell
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_pipe_that_fills_while_nobody_reads_holds_up_no_command(shell):
