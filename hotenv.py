@@ -90,7 +90,7 @@ REQUEST_TIME = 5.0  # seconds for a request to be complete: they are sent at onc
 ANSWER_TIME = 30.0  # seconds without progress before a client that does not read is dropped
 EXCHANGE_TIME = 10.0  # seconds that a client gives the whole exchange
 LOCK_TIME = 1.0  # seconds to wait for the lock on the project directory: it is a courtesy, nobody may hold us up
-TICK = 10.0  # seconds: the selector's own clock stands still during suspend, ours does not
+TICK = 10.0  # seconds: the poller's own clock stands still during suspend, ours does not
 BACKLOG = 4096  # pending connections; the system lowers it to its own limit
 
 EXIT_USAGE, EXIT_NO_SESSION, EXIT_UNREACHABLE = 2, 3, 4
@@ -919,6 +919,9 @@ def _decode_snapshot(data: bytes) -> Dict[str, str]:
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))  # on macOS the second counts sleep
 
 
+_POLLIN, _POLLOUT = 1, 4  # and epoll's EPOLLIN and EPOLLOUT: the same numbers everywhere
+
+
 def _now() -> float:
     return time.clock_gettime(_CLOCK)
 
@@ -986,12 +989,13 @@ class _Server:
 
     def __init__(self, listener: Any, response: bytes, files: _SessionFiles, log: _Log, idle: float,
                  max_age: float) -> None:
-        import selectors
+        import select
         from collections import OrderedDict
 
         self.listener, self.response, self.files, self.log, self.idle = listener, response, files, log, idle
-        self.selector = selectors.DefaultSelector()
-        self.read_event, self.write_event = selectors.EVENT_READ, selectors.EVENT_WRITE
+        # Without selectors: 0.6 ms of every start.
+        self.poller, self.second = (select.epoll(), 1) if hasattr(select, "epoll") else (select.poll(), 1000)
+        self.watched: Dict[int, Any] = {}  # descriptor -> what for: a word, or the connection
         # First in, first out, since all in one queue have the same time: overdue ones are always at its head.
         self.reading, self.answering, self.lingering = OrderedDict(), OrderedDict(), OrderedDict()
         self.times = {id(self.reading): REQUEST_TIME, id(self.answering): ANSWER_TIME, id(self.lingering): REQUEST_TIME}
@@ -1005,27 +1009,28 @@ class _Server:
 
     def run(self, signals: _Signals) -> str:
         """Serves; returns why it ended."""
-        self.selector.register(signals.wakeup, self.read_event, "signal")
+        self._watch(signals.wakeup, _POLLIN, "signal")
         self._listen(True)
         while True:
-            events = self.selector.select(self._patience())
+            events = self.poller.poll(self._patience() * self.second)
+            awake = [self.watched[descriptor] for descriptor, _ in events]
             reason = self._over(signals)
             if reason:
                 return reason
-            if not events:
+            if not awake:
                 self._listen(True)
             self._drop_overdue()
-            for key, _ in events:
-                if key.data == "listener":
+            for each in awake:
+                if each == "listener":
                     self._accept()
-                elif key.data == "log":
+                elif each == "log":
                     self._flush_log()
-                elif key.data == "signal":
+                elif each == "signal":
                     os.read(signals.wakeup, 4096)  # one that has a handler of somebody else's
-                elif key.data.queue is self.answering:
-                    self._send(key.data)
-                elif key.data.queue is not None:
-                    self._receive(key.data)
+                elif each.queue is self.answering:
+                    self._send(each)
+                elif each.queue is not None:
+                    self._receive(each)
             self._settle()
 
     def _patience(self) -> float:
@@ -1055,13 +1060,21 @@ class _Server:
         """Arms or disarms the listener: without descriptors to accept with, it would only make the loop spin."""
         if wanted != self.listening:
             if wanted:
-                self.selector.register(self.listener, self.read_event, "listener")
+                self._watch(self.listener.fileno(), _POLLIN, "listener")
             else:
-                self.selector.unregister(self.listener)
+                self._forget(self.listener.fileno())
             self.listening = wanted
 
+    def _watch(self, descriptor: int, events: int, what: Any) -> None:
+        self.poller.register(descriptor, events)
+        self.watched[descriptor] = what
+
+    def _forget(self, descriptor: int) -> None:
+        del self.watched[descriptor]
+        self.poller.unregister(descriptor)
+
     def _accept(self) -> None:
-        """Answers one client after the other: its request is usually there already, so most never see the selector."""
+        """Answers one client after the other: its request is usually there already, so most never see the poller."""
         for _ in range(BATCH):
             try:
                 descriptor, _address = self.listener._accept()
@@ -1097,23 +1110,23 @@ class _Server:
 
     def _enter(self, connection: _Connection, queue: Any) -> None:
         """Waits in `queue` for its descriptor; entering again gives it the queue's whole time anew."""
-        sock, event = connection.sock, self.write_event if queue is self.answering else self.read_event
+        descriptor, events = connection.sock.fileno(), _POLLOUT if queue is self.answering else _POLLIN
         try:
             if connection.queue is None:
-                self.selector.register(sock, event, connection)
+                self._watch(descriptor, events, connection)
             elif connection.queue is not queue:
-                self.selector.modify(sock, event, connection)
+                self.poller.modify(descriptor, events)
         except OSError:  # no memory for one more
             self._drop(connection)
             return
         if connection.queue is not None:
-            del connection.queue[sock.fileno()]
-        queue[sock.fileno()] = connection
+            del connection.queue[descriptor]
+        queue[descriptor] = connection
         connection.queue, connection.deadline = queue, _now() + self.times[id(queue)]
 
     def _drop(self, connection: _Connection) -> None:
         if connection.queue is not None:
-            self.selector.unregister(connection.sock)
+            self._forget(connection.sock.fileno())
             del connection.queue[connection.sock.fileno()]
             connection.queue = None
         if connection.received:
@@ -1227,9 +1240,9 @@ class _Server:
         if waits != self.log_waits:
             try:
                 if waits:
-                    self.selector.register(self.log.descriptor, self.write_event, "log")
+                    self._watch(self.log.descriptor, _POLLOUT, "log")
                 else:
-                    self.selector.unregister(self.log.descriptor)
+                    self._forget(self.log.descriptor)
             except OSError:
                 return
             self.log_waits = waits
@@ -1268,25 +1281,28 @@ def _harden() -> None:
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    try:
-        import ctypes
-
-        if sys.platform == "linux":
-            ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
-        elif sys.platform == "darwin":
-            ctypes.CDLL(None).ptrace(31, 0, 0, 0)  # PT_DENY_ATTACH
-    except (ImportError, OSError, AttributeError):
-        pass  # an interpreter without ctypes: what the system does not offer is not claimed
+    if sys.platform == "linux":
+        _call_c("prctl", 4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+    elif sys.platform == "darwin":
+        _call_c("ptrace", 31, 0, 0, 0)  # PT_DENY_ATTACH
 
 
 def _give_back_memory() -> None:
     """What parsing has freed goes back to the system, and the copies of the values in it with it."""
-    try:
-        import ctypes
+    _call_c("malloc_trim", 0)
 
-        ctypes.CDLL(None).malloc_trim(0)
+
+def _call_c(function: str, *numbers: int) -> None:
+    """Calls a function of the C library, if there is a way to. By the C half of ctypes: the whole takes 1 ms more."""
+    try:
+        try:
+            from _ctypes import call_function, dlopen, dlsym
+            call_function(dlsym(dlopen(None, 0), function), numbers)
+        except ImportError:  # an interpreter that is built otherwise
+            import ctypes
+            getattr(ctypes.CDLL(None), function)(*numbers)
     except (ImportError, OSError, AttributeError):
-        pass  # a C library without it
+        pass  # what the interpreter and the system do not offer is not claimed
 
 
 def _name_process() -> None:
@@ -1807,10 +1823,23 @@ def _nested(forms: list[bytes]) -> list[int]:
 # it.
 
 _fold("masked launch", r'''
+_unfold("redaction")
+
 _HANDED_ON = frozenset((
     _signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM, _signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGALRM,
     _signal.SIGTSTP, _signal.SIGTTIN, _signal.SIGTTOU))
 _GRACE = (0, 0.01, 0.03, 0.06)      # seconds between questions whether a signal has reached the others as well
+
+
+def _redactor(snapshot: Dict[str, str], lifted: Sequence[str]) -> Redactor:
+    """For all values of the session, also those that the command does not get: it may have them by other ways."""
+    unknown = [name for name in _names(lifted) if name not in snapshot]
+    if unknown and snapshot:
+        raise HotenvError(EXIT_USAGE, f"--no-mask: the session has no {_shown(unknown[0])}")
+    redactor = Redactor(snapshot, _names(lifted))
+    if redactor.unmaskable:
+        _say(f"too short to mask: {', '.join(map(_shown, redactor.unmaskable))}")
+    return redactor
 
 
 def _run_masked(become: Callable[[], None], redactor: Redactor) -> int:
@@ -4863,7 +4892,7 @@ _FORMATS: Dict[str, Callable[[Dict[str, str]], str]] = {
 
 
 # ==== daily use =======================================================================================================
-# Look at a session, end it, make its name short to type.
+# Start a session in the background, look at it, end it, make its name short to type.
 
 _fold("daily use", r'''
 def _status_command(argv: List[str]) -> int:
@@ -5003,6 +5032,58 @@ def _shellenv_command(argv: List[str]) -> int:
                f"sys.exit(__import__({os.path.splitext(name)[0]!r}).main())")
     words = " ".join(map(shlex.quote, [sys.executable or "python3", "-I", "-S", "-c", program]))
     return _write(1, os.fsencode(f'hotenv() {{ {words} "$@"; }}\n'))
+
+
+def _serve_in_background(options: Any, response: bytes, count: int) -> int:
+    """The child holds the session; the parent returns when requests are accepted, or with what went wrong."""
+    log = _open_private_log(options.log) if options.log is not None else os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    status, report = os.pipe()
+    # Fork before listen: the credentials that a client sees are those of whoever called it.
+    child = os.fork()
+    if child:
+        os.close(report)
+        if os.read(status, 1):
+            return 0
+        ended = os.waitpid(child, 0)[1]
+        return _die_of(os.WTERMSIG(ended)) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended)
+    _close_all_but((0, 1, 2, log, report))  # a lock or a pipe of the caller's is not to be held as long as a session
+
+    def ready() -> None:
+        os.setsid()
+        os.write(report, b"+")  # fails, and ends us, when the caller was interrupted meanwhile
+        os.close(report)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.chdir("/")
+
+    return _at_the_end(lambda: _hold(options, response, count, ready), forked=True)
+
+
+def _close_all_but(kept: Sequence[int]) -> None:
+    try:
+        inherited = [int(name) for name in os.listdir("/dev/fd")]
+    except OSError:
+        inherited = list(range(DESCRIPTORS))
+    for descriptor in inherited:
+        if descriptor not in kept:
+            try:
+                os.close(descriptor)
+            except OSError:
+                pass  # the listing's own, or none
+
+
+def _open_private_log(path: str) -> int:
+    try:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o600)
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is not a regular file: a log goes to one")
+        os.fchmod(descriptor, 0o600)
+    except OSError as error:
+        reason = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        raise HotenvError(EXIT_SYSTEM, f"cannot write the log {_shown(path)}: {reason}") from None
+    return descriptor
 ''')
 
 
@@ -5110,6 +5191,15 @@ def _mcp_command(argv: List[str]) -> int:
         return fetch("dump", (), path, peer_uid=options.peer_uid), lambda: _answers(path, options.peer_uid)
 
     return _serve_mcp(snapshot, policy=options.policy, audit=options.audit, remotes=remotes)
+
+
+def _answers(path: str, peer_uid: Optional[int]) -> bool:
+    """Whether a server is there; asks it nothing, so its timer runs on."""
+    try:
+        _connect(path, peer_uid).close()
+        return True
+    except HotenvError:
+        return False
 
 
 def _run_command(argv: List[str]) -> int:
@@ -5320,6 +5410,7 @@ def _serve(options: Any) -> int:
     os.dup2(null, 0)
     os.close(null)
     if options.background:
+        _unfold("daily use")
         return _serve_in_background(options, response, count)
     return _at_the_end(lambda: _hold(options, response, count, lambda: None))
 
@@ -5414,67 +5505,6 @@ def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) 
     return 0
 
 
-def _serve_in_background(options: Any, response: bytes, count: int) -> int:
-    """The child holds the session; the parent returns when requests are accepted, or with what went wrong."""
-    log = _open_private_log(options.log) if options.log is not None else os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    status, report = os.pipe()
-    # Fork before listen: the credentials that a client sees are those of whoever called it.
-    child = os.fork()
-    if child:
-        os.close(report)
-        if os.read(status, 1):
-            return 0
-        ended = os.waitpid(child, 0)[1]
-        return _die_of(os.WTERMSIG(ended)) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended)
-    _close_all_but((0, 1, 2, log, report))  # a lock or a pipe of the caller's is not to be held as long as a session
-
-    def ready() -> None:
-        os.setsid()
-        os.write(report, b"+")  # fails, and ends us, when the caller was interrupted meanwhile
-        os.close(report)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        os.chdir("/")
-
-    return _at_the_end(lambda: _hold(options, response, count, ready), forked=True)
-
-
-def _close_all_but(kept: Sequence[int]) -> None:
-    try:
-        inherited = [int(name) for name in os.listdir("/dev/fd")]
-    except OSError:
-        inherited = list(range(DESCRIPTORS))
-    for descriptor in inherited:
-        if descriptor not in kept:
-            try:
-                os.close(descriptor)
-            except OSError:
-                pass  # the listing's own, or none
-
-
-def _open_private_log(path: str) -> int:
-    try:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(path, flags, 0o600)
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is not a regular file: a log goes to one")
-        os.fchmod(descriptor, 0o600)
-    except OSError as error:
-        reason = "it is a link" if error.errno == errno.ELOOP else error.strerror
-        raise HotenvError(EXIT_SYSTEM, f"cannot write the log {_shown(path)}: {reason}") from None
-    return descriptor
-
-
-def _answers(path: str, peer_uid: Optional[int]) -> bool:
-    """Whether a server is there; asks it nothing, so its timer runs on."""
-    try:
-        _connect(path, peer_uid).close()
-        return True
-    except HotenvError:
-        return False
-
-
 # ---- run and dump
 
 
@@ -5508,22 +5538,9 @@ def _run(options: Any, command: List[str]) -> int:
         _exec(command, env)
 
     if options.mask:
-        redactor = _redactor(snapshot, options.no_mask)
-        return _run_masked(become, redactor)
+        _unfold("masked launch")
+        return _run_masked(become, _redactor(snapshot, options.no_mask))
     become()
-
-
-def _redactor(snapshot: Dict[str, str], lifted: Sequence[str]) -> Redactor:
-    """For all values of the session, also those that the command does not get: it may have them by other ways."""
-    _unfold("redaction")
-    _unfold("masked launch")
-    unknown = [name for name in _names(lifted) if name not in snapshot]
-    if unknown and snapshot:
-        raise HotenvError(EXIT_USAGE, f"--no-mask: the session has no {_shown(unknown[0])}")
-    redactor = Redactor(snapshot, _names(lifted))
-    if redactor.unmaskable:
-        _say(f"too short to mask: {', '.join(map(_shown, redactor.unmaskable))}")
-    return redactor
 
 
 def _ask(command: str, args: List[str], options: Any) -> Dict[str, str]:

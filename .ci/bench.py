@@ -556,7 +556,7 @@ def is_open(connection: socket.socket) -> bool:
 def memory(bench: Bench) -> Iterator[Row]:
     """Resident memory of a server that has answered, less that of an interpreter with the same modules.
 
-    A script costs more than an installed command here: Python keeps a script's syntax tree for as long as it runs.
+    A script's own compilation leaves something behind, so it is measured both ways.
     """
     if not os.path.exists("/proc/self/statm"):
         yield Row("server, memory over its modules", None, 4, unit="MB", note="no /proc/PID/statm here")
