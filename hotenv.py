@@ -1521,7 +1521,7 @@ def _fold(room: str, source: str) -> None:
 
 def _unfold(room: str) -> None:
     with _entering:
-        if room and room not in _entered:
+        if room not in _entered:
             line, source = _folds[room]
             exec(compile("\n" * (line - 1) + source, __file__, "exec"), globals())
             _entered.add(room)
@@ -2167,9 +2167,9 @@ def _stop_too(channels: list[_Channel], wake: int) -> None:
 
 
 # ==== hermetic ========================================================================================================
-# Owns the guards: what a guarded Python program may not do, and how its children come to be guarded too. This room is
-# cut out of the source between its banner and the next one and runs verbatim in the target's interpreter (CPython 3.8
-# or later), given nothing but errno, os, stat and sys: it calls no other room, and only "hermetic host" calls it.
+# Owns the guards: what a guarded Python program may not do, and how its children come to be guarded too. The text of
+# its four folds is written out verbatim and runs in the target's interpreter (CPython 3.8 or later), given nothing but
+# errno, os, stat and sys: it calls no other room, and only "hermetic host" calls it.
 #
 # One audit hook (PEP 578) decides; raising from it aborts the action. Patches stand where CPython raises no event, or
 # one that comes too late. Whatever goes wrong in a check closes: it never lets through. All this is for programs that
@@ -2268,8 +2268,8 @@ def _guards():
         outermost = _ident() not in _Here.busy
         _Here.busy.add(_ident())
         try:
-            if "_write_file" not in globals():  # the last name there: another thread may be in the middle of it
-                _load(2)
+            if "_trace" not in globals():  # the last name there: another thread may be in the middle of it
+                _load(3)
             _load_guards()
         finally:
             if outermost:
@@ -2350,11 +2350,12 @@ def _hand_over():
             raise
     finally:
         sys.modules.setdefault("sitecustomize", ours)
+''')
 
 
-# -- part 1: becoming the target
+# ---- part 1: becoming the target
 
-
+_fold("hermetic target", r'''
 def _become(kind, argv):
     """Run a path, a module, a callable or the text after -c as `__main__`; argv[0] names it, the rest are its own."""
     target = argv[0]
@@ -2395,10 +2396,96 @@ def _become_other(kind, argv, namespace):
         if callable(found):
             sys.exit(found())
     runpy._run_module_as_main(target)
+''')
 
 
-# -- part 2: loaded when a program first does what a guard may mind
+# ---- part 2: what makes a Python that is started guard itself; it is done anew before each start
 
+_fold("hermetic files", r'''
+def _carried(env):
+    """The two variables that guard a child. Guards that add to ours stay as they are."""
+    text = env.get("HOTENV_GUARDS", "")
+    paths = [path for path in env.get("PYTHONPATH", "").split(os.pathsep) if path != _Here.home]
+    if paths == [""]:  # an empty entry is the current directory, before the standard library
+        paths = []
+    return {"HOTENV_GUARDS": text if text.startswith(_Here.text[:-1] + ",") else _Here.text,
+            "PYTHONPATH": os.pathsep.join([_Here.home] + paths)}
+
+
+def _write_block(home, block):
+    """Leave in the directory `home` this room, its loader, a file where a cache would be, and nothing else."""
+    wanted = {"guards.py": block, "sitecustomize.py": _LOADER.encode(), "__pycache__": b""}  # so no .pyc is ever read
+    parent = _own_directory(os.path.dirname(home))
+    try:
+        directory = _own_directory(home)
+        try:
+            for name in os.listdir(directory):
+                if name not in wanted or stat.S_ISDIR(os.lstat(f"{home}/{name}").st_mode):
+                    _remove(f"{home}/{name}")
+            for name, content in wanted.items():
+                if _content(directory, name, len(content)) != content:
+                    _write_file(parent, directory, name, content)
+        finally:
+            os.close(directory)
+    finally:
+        os.close(parent)
+
+
+def _own_directory(path):
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(path, flags)
+    except FileNotFoundError:
+        os.mkdir(path, 0o700)
+        descriptor = os.open(path, flags)
+    status = os.fstat(descriptor)
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        os.close(descriptor)
+        raise RuntimeError(f"{path} is not a directory of ours alone")
+    return descriptor
+
+
+def _remove(path):
+    try:
+        os.unlink(path)
+    except (IsADirectoryError, PermissionError):
+        import shutil
+        shutil.rmtree(path)
+
+
+def _content(directory, name, size):
+    """What a regular file of ours holds, up to one byte more than it should; None for anything else."""
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
+        return os.read(descriptor, size + 1) if ours else None
+    finally:
+        os.close(descriptor)
+
+
+def _write_file(parent, directory, name, content):
+    """Put a whole file in place at once. It is written beside the directory: another start would tidy it away."""
+    private = f".guards-{os.getpid()}-{_ident()}"
+    descriptor = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600, dir_fd=parent)
+    try:
+        while content:
+            content = content[os.write(descriptor, content):]
+        os.replace(private, name, src_dir_fd=parent, dst_dir_fd=directory)
+    except BaseException:
+        os.unlink(private, dir_fd=parent)
+        raise
+    finally:
+        os.close(descriptor)
+''')
+
+
+# ---- part 3: loaded when a program first does what a guard may mind
+
+_fold("hermetic guards", r'''
 _METADATA = (  # where clouds hand out credentials: reached neither by a suffix nor by what an allowed name resolves to
     "169.254.169.254", "169.254.170.2", "169.254.170.23", "168.63.129.16", "100.100.100.200", "192.0.0.192",
     "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "metadata.google.internal", "metadata.goog", "metadata",
@@ -2847,20 +2934,12 @@ def _call_with_env(original, index, args, kwargs):
 def _keep():
     """Before a child starts: put back what the program, or a cleaner of /tmp, took away."""
     with _Busy():
+        if "_write_file" not in globals():  # the last name there
+            _load(2)
         _write_block(_Here.home, _Here.block)
         for name, value in _carried(os.environ).items():
             if os.environ.get(name) != value:
                 os.environ[name] = value
-
-
-def _carried(env):
-    """The two variables that guard a child. Guards that add to ours stay as they are."""
-    text = env.get("HOTENV_GUARDS", "")
-    paths = [path for path in env.get("PYTHONPATH", "").split(os.pathsep) if path != _Here.home]
-    if paths == [""]:  # an empty entry is the current directory, before the standard library
-        paths = []
-    return {"HOTENV_GUARDS": text if text.startswith(_Here.text[:-1] + ",") else _Here.text,
-            "PYTHONPATH": os.pathsep.join([_Here.home] + paths)}
 
 
 def _guarding_interpreter(original):
@@ -2987,76 +3066,6 @@ def _trace(line):
             os.write(descriptor if same else 2, line.encode("ascii", "replace"))
         except OSError:
             pass
-
-
-def _write_block(home, block):
-    """Leave in the directory `home` this room, its loader, a file where a cache would be, and nothing else."""
-    wanted = {"guards.py": block, "sitecustomize.py": _LOADER.encode(), "__pycache__": b""}  # so no .pyc is ever read
-    parent = _own_directory(os.path.dirname(home))
-    try:
-        directory = _own_directory(home)
-        try:
-            for name in os.listdir(directory):
-                if name not in wanted or stat.S_ISDIR(os.lstat(f"{home}/{name}").st_mode):
-                    _remove(f"{home}/{name}")
-            for name, content in wanted.items():
-                if _content(directory, name, len(content)) != content:
-                    _write_file(parent, directory, name, content)
-        finally:
-            os.close(directory)
-    finally:
-        os.close(parent)
-
-
-def _own_directory(path):
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-    try:
-        descriptor = os.open(path, flags)
-    except FileNotFoundError:
-        os.mkdir(path, 0o700)
-        descriptor = os.open(path, flags)
-    status = os.fstat(descriptor)
-    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        os.close(descriptor)
-        raise RuntimeError(f"{path} is not a directory of ours alone")
-    return descriptor
-
-
-def _remove(path):
-    try:
-        os.unlink(path)
-    except (IsADirectoryError, PermissionError):
-        import shutil
-        shutil.rmtree(path)
-
-
-def _content(directory, name, size):
-    """What a regular file of ours holds, up to one byte more than it should; None for anything else."""
-    try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
-    except OSError:
-        return None
-    try:
-        status = os.fstat(descriptor)
-        ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
-        return os.read(descriptor, size + 1) if ours else None
-    finally:
-        os.close(descriptor)
-
-
-def _write_file(parent, directory, name, content):
-    """Put a whole file in place at once. It is written beside the directory: another start would tidy it away."""
-    private = f".guards-{os.getpid()}-{_ident()}"
-    descriptor = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600, dir_fd=parent)
-    try:
-        while content:
-            content = content[os.write(descriptor, content):]
-        os.replace(private, name, src_dir_fd=parent, dst_dir_fd=directory)
-    except BaseException:
-        os.unlink(private, dir_fd=parent)
-        raise
-    finally:
-        os.close(descriptor)
 ''')
 
 
@@ -3066,8 +3075,7 @@ def _write_file(parent, directory, name, content):
 
 _fold("hermetic host", r'''
 _unfold("hermetic")
-
-_PYTHON_NAME = r"python[0-9.]*[a-z]?"
+_unfold("hermetic files")
 
 
 def _run_guarded(options: dict, target: list, env: dict, in_process: bool) -> None:
@@ -3078,19 +3086,13 @@ def _run_guarded(options: dict, target: list, env: dict, in_process: bool) -> No
     if kind == "path":  # a child that multiprocessing spawns reads the script again
         options = dict(options, program=os.path.dirname(os.path.realpath(argv[0])))
     try:
-        import binascii
         block = _room_source()
         # The name only has to tell versions apart: what counts is the comparison at each start.
-        home = f"{_runtime_dir()}/guards-{len(block):x}-{binascii.crc32(block):08x}"
+        home = f"{_runtime_dir()}/guards-{int.from_bytes(block, 'big') % (2**61 - 1):015x}"
         _write_block(home, block)
     except (OSError, RuntimeError) as error:
         raise HotenvError(1, f"cannot put the guards in place: {error}")
-    import json
-    try:
-        outer = json.loads(os.environ.get("HOTENV_GUARDS") or "[]")  # hermetic within hermetic: both hold
-        env = dict(env, HOTENV_GUARDS=json.dumps(outer + [options]))
-    except (ValueError, TypeError):
-        raise HotenvError(1, "HOTENV_GUARDS is damaged")
+    env = dict(env, HOTENV_GUARDS=_guards_text(options))
     if python is None and in_process and not (sys.flags.isolated or sys.flags.no_site or sys.flags.ignore_environment):
         os.environ.clear()
         os.environb.update(_as_bytes(env))
@@ -3104,13 +3106,34 @@ def _run_guarded(options: dict, target: list, env: dict, in_process: bool) -> No
         raise HotenvError(1, str(error)) from None
 
 
+def _guards_text(options: dict) -> str:
+    """These guards as JSON, after those that we stand under: hermetic within hermetic, and both hold."""
+    try:
+        outer = _decode_json((os.environ.get("HOTENV_GUARDS") or "[]").encode())
+    except ValueError:
+        outer = None
+    if not isinstance(outer, list):
+        raise HotenvError(1, "HOTENV_GUARDS is damaged")
+    return f"[{', '.join(map(_as_json_text, [*outer, options]))}]"
+
+
+def _as_json_text(value: Any) -> str:
+    """As json.dumps writes it, which takes 2 ms to import."""
+    if isinstance(value, dict):
+        return "{" + ", ".join([f"{_json_quote(name)}: {_as_json_text(each)}" for name, each in value.items()]) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_as_json_text, value))}]"
+    return _json_quote(value) if isinstance(value, str) else str(value).lower()  # True, False
+
+
 def _run_here(kind, argv, home, block):
     """In this very process. Nothing of hotenv stays importable, so that the end of the program finds it whole."""
     for name in [name for name, module in sys.modules.items() if getattr(module, "__dict__", None) is globals()]:
         del sys.modules[name]
     try:
         _install(os.environ["HOTENV_GUARDS"], home, block)
-        _keep()
+        _unfold("hermetic target")
+        os.environ.update(_carried(os.environ))
     except Exception as error:
         _say(f"cannot guard this Python: {error}")
         sys.exit(1)
@@ -3120,12 +3143,12 @@ def _run_here(kind, argv, home, block):
 
 def _room_source() -> bytes:
     """The text of the hermetic room, as it goes into a target."""
-    return _folds["hermetic"][1].encode()
+    parts = "hermetic", "hermetic target", "hermetic files", "hermetic guards"
+    return "\n# -- part\n".join([_folds[part][1] for part in parts]).encode()
 
 
 def _resolve_target(target: list, path: str):
     """(words that start its Python, or None for this one; "path", "module", "call" or "code"; its argv)"""
-    import re
     name = target[0]
     bin_directory = os.path.dirname(sys.executable)
     if ":" in name and "/" not in name:
@@ -3137,12 +3160,12 @@ def _resolve_target(target: list, path: str):
     else:
         # PEP order: what this environment has comes first. A Python is the one that the caller's PATH means.
         places = [bin_directory] + path.split(os.pathsep)
-        found = _find_program(name, places[1:] if re.fullmatch(_PYTHON_NAME, name) else places)
+        found = _find_program(name, places[1:] if _names_python(name) else places)
     if found is None and name.endswith(".py") and os.path.isfile(name):
         found = "./" + name
     if found is None:
         return _resolve_installed(name, target)
-    if re.fullmatch(_PYTHON_NAME, os.path.basename(found)) and not _first_bytes(found).startswith(b"#!"):
+    if _names_python(found) and not _first_bytes(found).startswith(b"#!"):
         return _resolve_python([found] + target[1:])
     words = _interpreter_words(found)
     return (None if words and _is_this_environment(found, words) else words), "path", [found] + target[1:]
@@ -3194,6 +3217,13 @@ def _resolve_python(words):
     return words[:1] + flags, "path", rest
 
 
+def _names_python(path):
+    """Is it python, python3, python3.13, python3.13t?"""
+    name = os.path.basename(path)
+    rest = name[6:].lstrip("0123456789.")
+    return name.startswith("python") and (not rest or len(rest) == 1 and "a" <= rest <= "z")
+
+
 def _split_flags(words):
     """A Python's own flags, and the rest from -m, -c or the script on."""
     flags, rest = [], list(words)
@@ -3220,8 +3250,6 @@ def _first_bytes(path):
 
 def _interpreter_words(path):
     """The interpreter of a script's shebang and its flags; None for a Python program that has none."""
-    import re
-    import shlex
     head = _first_bytes(path)
     lines = head.decode("utf-8", "surrogateescape").split("\n")
     if not head.startswith(b"#!"):
@@ -3230,6 +3258,7 @@ def _interpreter_words(path):
         raise HotenvError(1, f"{_shown(path)} is no Python program, so it cannot be guarded")
     words = lines[0][2:].split()
     if words[:1] == ["/bin/sh"] and len(lines) > 1 and lines[1].startswith("'" * 3 + "exec' "):
+        import shlex
         # How pip and uv write a path that is too long for a shebang, or relative to the script.
         here = shlex.quote(os.path.dirname(os.path.realpath(path)))
         words = shlex.split(lines[1][9:].replace('"$(dirname -- "$(realpath -- "$0")")"', here))
@@ -3240,7 +3269,7 @@ def _interpreter_words(path):
         if words[1:2] in (["-S"], ["--"]):
             del words[1]
         start = 1
-    if not words[start:] or not re.fullmatch(_PYTHON_NAME, os.path.basename(words[start])):
+    if not words[start:] or not _names_python(words[start]):
         raise HotenvError(1, f"{_shown(path)} is not run by Python but by {_shown(lines[0][2:].strip())}, "
                           "so it cannot be guarded")
     flags, rest = _split_flags(words[start + 1:])
@@ -3249,21 +3278,55 @@ def _interpreter_words(path):
     return words
 
 
+_GUARD_OPTIONS = {  # the option: what it takes, in brackets if it need not; its help
+    "--no-network": ("", "no connection, no name looked up"),
+    "--allow-localhost": ("", "except this machine (127.0.0.0/8, ::1)"),
+    "--allow-domain": ("D", "except D and what ends in .D"),
+    "--no-subprocess": ("", "no other program, no fork"),
+    "--fs-readonly": ("[PATH]", "write nothing; read only below the current directory, or PATH (--fs-readonly=/ reads "
+                                "anything)"),
+    "--fs-write": ("PATH", "except below PATH"),
+    "--strict-imports": ("", "no native extensions but Python's own; no ctypes, no cffi"),
+    "--profile": ("NAME", "net-hermetic, exec-deny, fs-readonly, strict-imports or all"),
+    "--trace": ("", "a line on stderr for each blocked action"),
+}
+
+
+class _Asked:
+    """The guards and allowances that one source asks for."""
+
+    no_network = allow_localhost = no_subprocess = strict_imports = trace = False
+    fs_readonly = None  # True, or a path
+
+    def __init__(self):
+        self.allow_domain, self.fs_write, self.profile = [], [], []
+
+
+def _hermetic_command(argv: List[str]) -> int:
+    """Every error of ours is 1 here: 2 says that something was blocked."""
+    try:
+        own, target = _split(argv)
+        if {"-h", "--help"} & set(own):
+            _unfold("options")
+            return _hermetic_help()
+        if not target:
+            raise HotenvError(1, "hermetic: the target goes after `--`: hotenv hermetic [GUARDS] -- TARGET...")
+        asked = _parse_guards(own, "hermetic", f"; see: {_invocation()} hermetic --help")
+        _run_hermetic(_guard_options(asked, os.environ), target, _host_environment())
+    except HotenvError as error:
+        raise HotenvError(1, str(error)) from None
+
+
 def _add_guard_options(parser) -> None:
-    """The options of the guards, for `hermetic` and for `run`."""
+    """The same for argparse: for `run`, and for what --help shows."""
     group = parser.add_argument_group("guards (Python programs only)")
-    add = group.add_argument
-    add("--no-network", action="store_true", help="no connection, no name looked up")
-    add("--allow-localhost", action="store_true", help="except this machine (127.0.0.0/8, ::1)")
-    add("--allow-domain", action="append", default=[], metavar="D", help="except D and what ends in .D")
-    add("--no-subprocess", action="store_true", help="no other program, no fork")
-    add("--fs-readonly", nargs="?", const=True, metavar="PATH",
-        help="write nothing; read only below the current directory, or PATH (--fs-readonly=/ reads anything)")
-    add("--fs-write", action="append", default=[], metavar="PATH", help="except below PATH")
-    add("--strict-imports", action="store_true", help="no native extensions but Python's own; no ctypes, no cffi")
-    add("--profile", action="append", default=[], metavar="NAME",
-        help="net-hermetic, exec-deny, fs-readonly, strict-imports or all")
-    add("--trace", action="store_true", help="a line on stderr for each blocked action")
+    for option, (takes, text) in _GUARD_OPTIONS.items():
+        how = {"action": "store_true"}
+        if takes:
+            how = {"action": "append", "default": [], "metavar": takes}
+        if takes == "[PATH]":
+            how = {"nargs": "?", "const": True, "metavar": "PATH"}
+        group.add_argument(option, help=text, **how)
 
 
 _PROFILES = {
@@ -3283,11 +3346,13 @@ def _guard_options(asked, environ) -> dict:
     What switches a guard on adds up. An allowance counts only from the source that switched the guard on last, or from
     a higher one: a file in a checkout cannot open what the command line closed.
     """
-    import shlex
-    try:
-        flags = shlex.split(environ.get("HERMETIC_FLAGS", ""))
-    except ValueError as error:
-        raise HotenvError(EXIT_USAGE, f"HERMETIC_FLAGS: {error}")
+    flags = []
+    if environ.get("HERMETIC_FLAGS"):
+        import shlex
+        try:
+            flags = shlex.split(environ["HERMETIC_FLAGS"])
+        except ValueError as error:
+            raise HotenvError(EXIT_USAGE, f"HERMETIC_FLAGS: {error}")
     flags += [f"--profile={name}" for name in environ.get("HERMETIC_PROFILE", "").replace(",", " ").split()]
     if environ.get("HERMETIC_FS_ROOT"):
         flags.append(f"--fs-readonly={environ['HERMETIC_FS_ROOT']}")
@@ -3317,6 +3382,7 @@ def _last(sources, name):
 
 
 def _domain(text: str) -> str:
+    _unfold("hermetic guards")
     name = _host_name(text)
     name = name[2:] if name.startswith("*.") else name.lstrip(".")
     if not name or set(name) & set("/*@ ") or ":" in name and _packed(name) is None:
@@ -3324,15 +3390,24 @@ def _domain(text: str) -> str:
     return name
 
 
-def _parse_guards(words: list, source: str):
-    import argparse
-
-    def refuse(message):
-        raise HotenvError(EXIT_USAGE, f"{source}: {_shown(message)}")
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.error = refuse
-    _add_guard_options(parser)
-    return parser.parse_args(words)
+def _parse_guards(words: list, source: str, hint: str = "") -> _Asked:
+    """By hand: argparse costs 9 ms, half of what all the rest of a start does."""
+    asked, rest = _Asked(), list(words)
+    while rest:
+        word = rest.pop(0)
+        option, given, value = word.partition("=")
+        takes = _GUARD_OPTIONS.get(option, (None,))[0]
+        if takes and not given and rest and not rest[0].startswith("-"):
+            given, value = "=", rest.pop(0)
+        if takes is None or given and not takes or takes and not given and takes != "[PATH]":
+            why = "is no guard" if takes is None else "takes no value" if given else f"takes {takes}"
+            raise HotenvError(EXIT_USAGE, f"{source}: {_shown(option)} {why}{hint}")
+        name = option[2:].replace("-", "_")
+        if isinstance(getattr(asked, name), list):
+            getattr(asked, name).append(value)
+        else:
+            setattr(asked, name, value if given else True)
+    return asked
 
 
 def _with_profiles(source):
@@ -3365,12 +3440,14 @@ def _config_flags() -> list:
 
 
 def _config_table(path, text):
-    import re
+    if path == "pyproject.toml" and "hermetic" not in text and "\\" not in text:
+        return {}  # as in most projects: to know that by parsing it takes 8 ms; a backslash could spell the word otherwise
     try:
         import tomllib
     except ImportError:  # before 3.11: only refused when there is something to read
         wanted = r"(?m)^\s*(\[.*\bhermetic\b|(tool\s*\.\s*)?hermetic\b)"
         wanted = wanted if path == "pyproject.toml" else r"(?m)^\s*[^\s#]"
+        import re
         if re.search(wanted, text):
             raise HotenvError(EXIT_USAGE, f"{path} configures guards, which Python 3.11 or later can read, and this is "
                               f"{sys.version_info[0]}.{sys.version_info[1]}")
@@ -5088,7 +5165,8 @@ def _open_private_log(path: str) -> int:
 
 
 # ==== options =========================================================================================================
-# The options of every command, by argparse. `serve`, `run -- COMMAND...` and `dump` without options come not here.
+# The options of the commands, by argparse. `serve`, `run -- COMMAND...` and `dump` without options come not here, and
+# `hermetic` only for its help.
 
 _fold("options", r'''
 def _parser(command: str, summary: str, example: str) -> Any:
@@ -5156,20 +5234,13 @@ def _serve_command(argv: List[str]) -> int:
     return _serve(options)
 
 
-def _hermetic_command(argv: List[str]) -> int:
-    """Every error of ours is 1 here: 2 says that something was blocked."""
-    try:
-        parser = _parser("hermetic", "Run a Python program without network, subprocesses, writes or native code.",
-                         "  hotenv hermetic --no-network --trace -- pip download requests")
-        parser.usage = "hotenv hermetic [GUARDS] -- TARGET [ARG...]"
-        _add_guard_options(parser)
-        own, target = _split(argv)
-        if not target and not {"-h", "--help"} & set(own):
-            raise HotenvError(1, "hermetic: the target goes after `--`: hotenv hermetic [GUARDS] -- TARGET...")
-        asked = parser.parse_args(own)
-        _run_hermetic(_guard_options(asked, os.environ), target, _host_environment())
-    except HotenvError as error:
-        raise HotenvError(1, str(error)) from None
+def _hermetic_help() -> int:
+    parser = _parser("hermetic", "Run a Python program without network, subprocesses, writes or native code.",
+                     "  hotenv hermetic --no-network --trace -- pip download requests")
+    parser.usage = "hotenv hermetic [GUARDS] -- TARGET [ARG...]"
+    _add_guard_options(parser)
+    parser.print_help()
+    return 0
 
 
 def _mcp_command(argv: List[str]) -> int:
@@ -5241,14 +5312,6 @@ def _run_command(argv: List[str]) -> int:
     if options.no_mask and not options.mask:
         raise HotenvError(EXIT_USAGE, "run: --no-mask goes with --mask")
     return _run(options, command)
-
-
-def _split(argv: List[str]) -> Tuple[List[str], List[str]]:
-    """What stands before the first `--` is ours; what stands behind it is the command's, to the letter."""
-    if "--" not in argv:
-        return argv, []
-    at = argv.index("--")
-    return argv[:at], argv[at + 1:]
 
 
 def _dump_command(argv: List[str]) -> int:
@@ -5346,9 +5409,9 @@ def _command(argv: List[str]) -> int:
         near = difflib.get_close_matches(name, _COMMANDS, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_COMMANDS)}"
         raise HotenvError(EXIT_USAGE, f"no command {_shown(name)}: {hint}")
-    _unfold("options")
-    room, function = _COMMANDS[name]
-    _unfold(room)
+    rooms, function = _COMMANDS[name]
+    for room in rooms:
+        _unfold(room)
     return globals()[function](argv[1:])
 
 
@@ -5508,6 +5571,14 @@ def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) 
 # ---- run and dump
 
 
+def _split(argv: List[str]) -> Tuple[List[str], List[str]]:
+    """What stands before the first `--` is ours; what stands behind it is the command's, to the letter."""
+    if "--" not in argv:
+        return argv, []
+    at = argv.index("--")
+    return argv[:at], argv[at + 1:]
+
+
 def _names(words: Sequence[str]) -> List[str]:
     """The names in options that take several, with commas, repeated, or both."""
     return [name.strip() for word in _as_utf8(words) for name in word.split(",")]
@@ -5597,15 +5668,15 @@ def _write(descriptor: int, data: bytes) -> int:
     return 0
 
 
-_COMMANDS = {  # command -> the fold that holds it, its function
-    "serve": ("", "_serve_command"),
-    "run": ("", "_run_command"),
-    "dump": ("", "_dump_command"),
-    "status": ("daily use", "_status_command"),
-    "stop": ("daily use", "_stop_command"),
-    "shellenv": ("daily use", "_shellenv_command"),
-    "hermetic": ("hermetic host", "_hermetic_command"),
-    "mcp": ("mcp", "_mcp_command"),
+_COMMANDS = {  # command -> the folds that hold it, its function
+    "serve": (("options",), "_serve_command"),
+    "run": (("options",), "_run_command"),
+    "dump": (("options",), "_dump_command"),
+    "status": (("options", "daily use"), "_status_command"),
+    "stop": (("options", "daily use"), "_stop_command"),
+    "shellenv": (("options", "daily use"), "_shellenv_command"),
+    "hermetic": (("hermetic host",), "_hermetic_command"),
+    "mcp": (("options", "mcp"), "_mcp_command"),
 }
 
 if __name__ == "__main__":

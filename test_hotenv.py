@@ -5117,10 +5117,10 @@ def test_many_starts_at_once_never_find_a_half_written_guard(tmp_path):
 @pytest.mark.parametrize("python", PYTHONS, ids=["oldest", "newest"])
 def test_the_room_alone_compiles_and_guards(python, tmp_path):
     """What is written for the target is this room, word for word."""
-    room = hotenv._folds["hermetic"][1]
+    room = hotenv._room_source()
     tmp_path.chmod(0o700)
     guarded(PYTHONS[1], "bootstrapped", "--no-network", "pass", tmp_path, tmp_path)
-    assert listing(only_room(tmp_path))["guards.py"] == room.encode()
+    assert listing(only_room(tmp_path))["guards.py"] == room
     env = environment(tmp_path, PYTHONPATH=only_room(tmp_path), HOTENV_GUARDS='[{"network": true}]')
     assert output_of([python, "-c", CONNECT], tmp_path, tmp_path, env).returncode == 2
     for damaged in ("", "[]", "{}", '[{"network": tru}]'):

@@ -987,6 +987,7 @@ MEASUREMENTS: List[Callable[[Bench], Iterator[Row]]] = [
 
 def measure(bench: Bench, names: List[str]) -> Dict[str, List[Row]]:
     rows: Dict[str, List[Row]] = {}
+    os.chdir(bench.directory)
     for measurement in MEASUREMENTS:
         name = measurement.__name__
         if names and name not in names:
