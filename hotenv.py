@@ -27,9 +27,9 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 #  11. A command imports only what it needs; importing hotenv changes nothing; no check lives in an assert.
 #
 # The rooms, in the order in which data flows; each calls only rooms above it:
-#   limits and errors | dotenv | environment | session files | protocol | server | client | launch |
-#   folds: redaction, masked launch, hermetic, hermetic host, shell session, mcp, terminal, formats, daily use,
-#   options | command line
+#   limits and errors | folds | dotenv | environment | session files | protocol | server | client | launch |
+#   and, each of them folded, redaction, masked launch, hermetic, hermetic host, shell session, mcp, terminal, formats,
+#   daily use, options | command line
 
 from __future__ import annotations
 
@@ -161,6 +161,39 @@ def _system_error(error: OSError, doing: str) -> HotenvError:
     return HotenvError(EXIT_SYSTEM, f"{doing}: {error.strerror or type(error).__name__}")
 
 
+# ==== folds ===========================================================================================================
+# A vendored script is compiled at each run, 8 ms for every 1,000 lines of code, and `run` needs few of them. Most of
+# what it does not need is ordinary code too, but the file holds it as text until it is entered. Then it is compiled
+# into this module under its own line numbers, so tracebacks, debuggers and `inspect` see nothing special.
+
+_folds: Dict[str, Tuple[int, str]] = {}
+_entered: set = set()
+_entering = _thread.RLock()
+
+
+def _fold(room: str, source: str) -> None:
+    _folds[room] = (sys._getframe(1).f_lineno, source)
+
+
+def _unfold(room: str) -> None:
+    with _entering:
+        if room not in _entered:
+            line, source = _folds[room]
+            exec(compile("\n" * (line - 1) + source, __file__, "exec"), globals())
+            _entered.add(room)
+
+
+_PUBLIC = {"Redactor": "redaction", "ShellSession": "shell session", "ExecResult": "shell session",
+           "SessionPoisoned": "shell session", "PolicyDenied": "shell session"}  # public names in folds
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        _unfold(_PUBLIC[name])
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 # ==== dotenv ==========================================================================================================
 # Text into entries, or one error with its line and column. Knows nothing of files, sockets or the environment.
 #
@@ -217,7 +250,11 @@ def _parse_entries(source: Union[str, bytes]) -> Iterable[Tuple[str, Union[str, 
             else:
                 break
             names.append(match[1])
-        pos, name, value = _parse_statement(text, match.start())
+        pos = _skip(r"\s+", text, match.start())
+        if pos == len(text):
+            break
+        _unfold("dotenv statements")
+        pos, name, value = _parse_statement(text, pos)
         if value is not None:
             names.append(name)
             values.append(value)
@@ -264,13 +301,34 @@ def _skip(pattern: str, text: str, pos: int) -> int:
     return found.end() if found else pos
 
 
+def _pairs_marked(body: str) -> str:
+    """A quoted body with each pair of backslashes as one NUL, so that any backslash left escapes what follows it."""
+    return body.replace("\\\\", "\0") if "\\" in body else body
+
+
+def _unescape(body: str, quote: str) -> str:
+    if "\\" in body:
+        for escape, character in _ESCAPES if quote == '"' else (("\\'", "'"),) if quote else ():
+            body = body.replace(escape, character)
+    return body.replace("\0", "\\") if "\0" in body else body
+
+
+class _Template:
+    """A value with references: a list of literals and of (name, operator, parts of its word, where its `$` stands)."""
+
+    __slots__ = ("parts", "fail", "question")
+
+    def __init__(self, parts: list, fail: Callable[[int, str], HotenvError], question: Optional[str]) -> None:
+        self.parts, self.fail, self.question = parts, fail, question
+
+
+# ---- statements that are not ordinary, step by step
+
+_fold("dotenv statements", r'''
 def _parse_statement(text: str, pos: int) -> Tuple[int, str, Union[str, _Template, None]]:
-    """(where the next one starts, name, value); no name for a comment or the end, no value for `export NAME`."""
-    pos = _skip(r"\s+", text, pos)
+    """(where the next one starts, name, value); no name for a comment, no value for `export NAME`."""
     start = _skip(r"export[^\S\n]+", text, pos)
     exported, pos = start > pos, start
-    if pos == len(text) and not exported:
-        return pos, "", None
     if text.startswith("#", pos):
         return _skip(r"[^\n]*\n?", text, pos), "", None
     pos, name = _parse_name(text, pos)
@@ -351,27 +409,6 @@ def _parse_quoted(text: str, start: int, key: str) -> Tuple[int, Union[str, _Tem
     return end, _unescape(body, quote) if quote == "'" else _parse_template(body, quote, fail)
 
 
-def _pairs_marked(body: str) -> str:
-    """A quoted body with each pair of backslashes as one NUL, so that any backslash left escapes what follows it."""
-    return body.replace("\\\\", "\0") if "\\" in body else body
-
-
-def _unescape(body: str, quote: str) -> str:
-    if "\\" in body:
-        for escape, character in _ESCAPES if quote == '"' else (("\\'", "'"),) if quote else ():
-            body = body.replace(escape, character)
-    return body.replace("\0", "\\") if "\0" in body else body
-
-
-class _Template:
-    """A value with references: a list of literals and of (name, operator, parts of its word, where its `$` stands)."""
-
-    __slots__ = ("parts", "fail", "question")
-
-    def __init__(self, parts: list, fail: Callable[[int, str], HotenvError], question: Optional[str]) -> None:
-        self.parts, self.fail, self.question = parts, fail, question
-
-
 def _parse_template(body: str, quote: str, fail: Callable[[int, str], HotenvError]) -> Union[str, _Template]:
     question = body[1:] if not quote and body.startswith("?") else None
     if body.count("${") == body.count("\\${"):
@@ -405,6 +442,7 @@ def _parse_template(body: str, quote: str, fail: Callable[[int, str], HotenvErro
         raise fail(opened[0][3], "bad reference: its } is missing; write \\${ for a literal ${,")
     parts.append(_unescape(body[at:], quote))
     return _Template(parts, fail, question)
+''')
 
 
 # ==== environment =====================================================================================================
@@ -1503,39 +1541,6 @@ def _exec_failure(command: str, error: OSError, env: Mapping[bytes, bytes]) -> H
         reason += (f"; of the {len(env)} variables, {_shown(name.decode('utf-8', 'backslashreplace'))} is the largest, "
                    f"with {len(env[name])} bytes")
     return HotenvError(EXIT_SYSTEM, f"cannot run {_shown(command)}: {reason}")
-
-
-# ==== folds ===========================================================================================================
-# The rooms from here to the command line are ordinary code, but the file holds them as text until one is entered: a
-# vendored script is compiled at each run, 8 ms for every 1,000 lines of code, and `run` needs none of these. A room is
-# then compiled into this module under its own line numbers, so tracebacks, debuggers and `inspect` see nothing special.
-
-_folds: Dict[str, Tuple[int, str]] = {}
-_entered: set = set()
-_entering = _thread.RLock()
-
-
-def _fold(room: str, source: str) -> None:
-    _folds[room] = (sys._getframe(1).f_lineno, source)
-
-
-def _unfold(room: str) -> None:
-    with _entering:
-        if room not in _entered:
-            line, source = _folds[room]
-            exec(compile("\n" * (line - 1) + source, __file__, "exec"), globals())
-            _entered.add(room)
-
-
-_PUBLIC = {"Redactor": "redaction", "ShellSession": "shell session", "ExecResult": "shell session",
-           "SessionPoisoned": "shell session", "PolicyDenied": "shell session"}  # public names in folds
-
-
-def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        _unfold(_PUBLIC[name])
-        return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 # ==== redaction =======================================================================================================
@@ -3441,7 +3446,7 @@ def _config_flags() -> list:
 
 def _config_table(path, text):
     if path == "pyproject.toml" and "hermetic" not in text and "\\" not in text:
-        return {}  # as in most projects: to know that by parsing it takes 8 ms; a backslash could spell the word otherwise
+        return {}  # as in most projects, and parsing takes 8 ms; a backslash could spell the word in another way
     try:
         import tomllib
     except ImportError:  # before 3.11: only refused when there is something to read
@@ -4130,7 +4135,8 @@ class ShellSession:
             for _ in range(2 if self._remote else 3):
                 _wide_pipe(ours, theirs)
             out, err = theirs if self._remote else [subprocess.DEVNULL] * 2
-            deaf = _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN  # as below nohup or a `&`: a shell would stay so
+            # As below nohup, or behind a `&`: a shell would stay so.
+            deaf = _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN
             self._process = subprocess.Popen(argv, env=env, stdin=subprocess.PIPE, stdout=out, stderr=err, bufsize=0,
                                              pass_fds=() if self._remote else theirs, start_new_session=True,
                                              preexec_fn=_hear_interrupts if deaf else None)

@@ -3693,6 +3693,11 @@ def test_public_names_in_folds_are_there_when_they_are_asked_for(name):
 
 
 def test_what_is_run_every_day_enters_no_fold(project):
+    ordinary = b"# a comment\nA=1\nexport B='x y' # another\n\n"
+    end = "import atexit, os; atexit.register(lambda: os.write(2, repr(sorted(hotenv._entered)).encode()))"
+    server = project.serve(ordinary, patch=end)
+    server.terminate()
+    assert server.wait(PATIENCE) == 0 and project.log() == b"[]"
     project.serve(b"A=1\n")
     code = ("import hotenv, os, sys; hotenv._exec = lambda *_: print(sorted(hotenv._entered), flush=True); "
             "hotenv.main(['run', '--', 'true']); hotenv.main(['dump']); print(sorted(hotenv._entered))")
@@ -3703,7 +3708,8 @@ def test_what_is_run_every_day_enters_no_fold(project):
 
 def test_threads_may_ask_for_a_fold_at_once():
     code = ("import hotenv, sys, threading\nsys.setswitchinterval(1e-6)\nfailed = []\n"
-            "def ask():\n    try: hotenv.Redactor({'A': '12345678'})\n    except BaseException as error: failed.append(error)\n"
+            "def ask():\n    try: hotenv.Redactor({'A': '12345678'})\n"
+            "    except BaseException as error: failed.append(error)\n"
             "threads = [threading.Thread(target=ask) for _ in range(8)]\n"
             "for thread in threads: thread.start()\nfor thread in threads: thread.join()\nprint(failed)")
     done = subprocess.run([sys.executable, "-c", code], cwd=str(HERE), stdout=subprocess.PIPE, timeout=PATIENCE)
