@@ -131,9 +131,9 @@ class _Afterwards(BaseException):
 def _die_of(number: int) -> NoReturn:
     try:
         _signal.signal(number, _signal.SIG_DFL)
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (number,))
     except OSError:
-        pass  # it cannot be handled, so it was not
-    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (number,))
+        pass  # SIGKILL, or one that the C library keeps for itself: it was not handled, and not blocked
     os.kill(os.getpid(), number)
     os._exit(128 + number)  # the first process of a container cannot be killed so
 
@@ -4587,10 +4587,12 @@ class _McpServer:
             return
         text = json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n"
         data = text.encode("utf-8", "backslashreplace")  # what is no character in UTF-8 is in JSON's own spelling
+        room = select.poll()
+        room.register(self.out, select.POLLOUT)
         with self.writing:
             try:
                 while data:  # in pieces that do not block: `leave` must be able to end this
-                    if select.select((), (self.out,), (), 1)[1]:
+                    if room.poll(1000):
                         data = data[os.write(self.out, data[:PIPE_BUF]):]
             except OSError as error:
                 if error.errno != errno.EPIPE:  # the client has gone: stdin will end too
@@ -4838,6 +4840,7 @@ class _Terminal:
             self._open()
         ending = [_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT]
         before = {number: _signal.getsignal(number) for number in (*ending, _signal.SIGTSTP)}
+        mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
         self.shown = (_shown(question.strip()) or "value").encode("utf-8", "backslashreplace") + b": "
         try:
             for number in ending:
@@ -4849,9 +4852,13 @@ class _Terminal:
         except (OSError, self.termios.error) as error:
             raise HotenvError(EXIT_SYSTEM, f"cannot ask on the terminal: {os.strerror(error.args[0])}") from None
         finally:
-            self._restore()
-            for number, handler in before.items():
-                _signal.signal(number, handler)
+            try:
+                _signal.pthread_sigmask(_signal.SIG_BLOCK, before)  # one more waits until all is as it was
+            finally:
+                self._restore()
+                for number, handler in before.items():
+                    _signal.signal(number, handler)
+                _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
 
     def _start(self) -> None:
         quiet = list(self.settings)

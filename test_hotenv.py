@@ -4115,9 +4115,9 @@ COUNTER = textwrap.dedent("""
 """)
 
 
-def masked_command(*argv):
+def masked_command(*argv, first=""):
     """The command that runs this one with its output masked."""
-    return [sys.executable, "-c", MASKED, *argv]
+    return [sys.executable, "-c", first + MASKED, *argv]
 
 
 def run_masked(*argv, **how):
@@ -4127,10 +4127,10 @@ def run_masked(*argv, **how):
 
 
 @contextlib.contextmanager
-def start_masked(*argv, **how):
+def start_masked(*argv, first="", **how):
     """A masked run in a process group of its own; nothing of it is left when the test ends."""
     how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "preexec_fn": os.setpgrp, **how}
-    process = subprocess.Popen(masked_command(*argv), bufsize=0, **how)
+    process = subprocess.Popen(masked_command(*argv, first=first), bufsize=0, **how)
     try:
         yield process
     finally:
@@ -4153,9 +4153,13 @@ def test_a_masked_command_keeps_its_exit_status_and_its_streams_apart():
     assert (ran.returncode, ran.stdout, ran.stderr) == (37, b"out [hidden:TOKEN]\n", b"err [hidden:PORT]\n")
 
 
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGQUIT, signal.SIGINT])
+FATAL = [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGQUIT, signal.SIGINT]
+
+
+@pytest.mark.parametrize("signum", FATAL + [32, 33] * LINUX)  # these two the C library keeps for itself
 def test_a_masked_command_that_dies_of_a_signal_takes_us_along(signum, tmp_path):
-    ran = run_masked("sh", "-c", f"kill -{int(signum)} $$", cwd=tmp_path)
+    code = "import os, signal; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    ran = run_masked(sys.executable, "-c", code + f"os.kill(os.getpid(), {int(signum)})", cwd=tmp_path)
     assert (ran.returncode, ran.stdout, ran.stderr, os.listdir(tmp_path)) == (-signum, b"", b"", [])
 
 
@@ -4278,6 +4282,26 @@ def test_a_signal_reaches_a_masked_command_once_however_it_was_sent(sending):
         os.kill(process.pid, signal.SIGUSR1)
         counts = ast.literal_eval(read_until(out, b"counts .*\n").decode().split("counts ")[1])
         assert dict(counts) == {1: 1, 2: 1, 3: 1, int(signal.SIGUSR2): 1, 15: 1}
+        assert process.wait(30) == 5
+
+
+def test_a_masked_run_may_have_any_number_of_descriptors():
+    """select() takes none above 1,023."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 1300:
+        pytest.skip("needs 1,300 descriptors")
+
+    def before():
+        os.setpgrp()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1300, hard))
+
+    crowd = "import os\nfor _ in range(1100): os.dup(0)\n"
+    with start_masked(sys.executable, "-c", COUNTER, first=crowd, preexec_fn=before) as process:
+        read_until(process.stdout.fileno(), b"ready\n")
+        os.killpg(process.pid, signal.SIGTERM)
+        read_until(process.stdout.fileno(), b"got 15\n")
+        os.kill(process.pid, signal.SIGUSR1)
+        read_until(process.stdout.fileno(), b"counts .*\n")
         assert process.wait(30) == 5
 
 
@@ -6759,6 +6783,18 @@ def test_each_shell_has_the_snapshot_of_its_own_time(mcp):
     assert mcp.tool("session_exec", session="s2", command=show)["stdout"] == "17.[hidden:TOKEN]\n"
 
 
+def test_a_client_that_does_not_read_keeps_no_shell_alive(mcp):
+    mark = f"7{os.getpid()}{random.randrange(10 ** 6)}"
+    mcp.tool("session_open")
+    mcp.tool("session_exec", session="s1", command=f"sleep {mark} & true")
+    flood = "head -c 90000 /dev/zero | tr '\\0' a"
+    mcp.send(*[mcp.call(number, "session_exec", session="s1", command=flood) for number in range(100, 106)])
+    until(lambda: select.select([mcp.process.stdout], [], [], 0)[0], "an answer, which nobody reads")
+    mcp.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    mcp.process.terminate()
+    assert mcp.process.wait(10) == 0 and not processes_with("sleep " + mark)
+
+
 @pytest.mark.parametrize("end", ["eof", "SIGTERM", "SIGINT", "SIGHUP"])
 def test_however_it_ends_its_shells_end_with_it(end, mcp):
     mark = f"6{os.getpid()}{random.randrange(10 ** 6)}"
@@ -7035,6 +7071,18 @@ def test_a_signal_while_asking_leaves_nothing_and_restores_the_terminal(project,
     else:
         os.kill(asking.pid, number)
     assert asking.ended() == -number
+    assert asking.restored() and project.files() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_does_not_keep_the_terminal_from_being_restored(project, prompting, number):
+    patch = ("import os\nhotenv._unfold('terminal')\nreal = hotenv._Terminal._restore\n"
+             "def restore(self):\n    os.kill(os.getpid(), {0})\n    sum(range(1000))\n    real(self)\n"
+             "hotenv._Terminal._restore = restore").format(int(number))
+    asking = prompting("--background", patch=patch)
+    asking.seen(b"First: ")
+    os.kill(asking.pid, signal.SIGHUP)
+    assert asking.ended() in (-signal.SIGHUP, -number)
     assert asking.restored() and project.files() == []
 
 
@@ -7619,6 +7667,18 @@ def test_background_returns_with_what_went_wrong(project, text, options, env, co
     done = project.hotenv("serve", "--background", *options, input=text, env=env)
     assert done.stderr.count(b"hotenv: ") == 1
     refusal(done, code)
+    assert project.files() == []
+
+
+def test_a_background_start_whose_caller_is_killed_leaves_nothing(project):
+    project.env["XDG_RUNTIME_DIR"] = str(project.base / "new")
+    patch = ("import os, signal, time\nreal, caller = hotenv._SessionFiles.publish, os.getpid()\n"
+             "def publish(*a):\n    os.kill(caller, signal.SIGKILL)\n"
+             "    while os.getppid() == caller: time.sleep(0.001)\n    return real(*a)\n"
+             "hotenv._SessionFiles.publish = publish")
+    started = project.start("serve", "--background", stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, patch=patch)
+    said = started.stderr.read()  # until the session has ended as well
+    assert started.wait(PATIENCE) == -signal.SIGKILL and b"Traceback" not in said
     assert project.files() == []
 
 
