@@ -860,7 +860,7 @@ def _write_new(name: str, content: bytes, directory: int) -> None:
         os.close(descriptor)
 
 
-def _unlink(name: str, directory: int) -> None:
+def _unlink(name: str, directory: Optional[int] = None) -> None:
     try:
         os.unlink(name, dir_fd=directory)
     except OSError:
@@ -5126,7 +5126,7 @@ def _shellenv_command(argv: List[str]) -> int:
 
 def _serve_in_background(options: Any, response: bytes, count: int) -> int:
     """The child holds the session; the parent returns when requests are accepted, or with what went wrong."""
-    log = _open_private_log(options.log) if options.log is not None else os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    log, made = _open_private_log(options.log) if options.log is not None else (os.open(os.devnull, os.O_RDWR), False)
     status, report = os.pipe()
     # Fork before listen: the credentials that a client sees are those of whoever called it.
     child = os.fork()
@@ -5138,15 +5138,25 @@ def _serve_in_background(options: Any, response: bytes, count: int) -> int:
         return _die_of(os.WTERMSIG(ended)) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended)
     _close_all_but((0, 1, 2, log, report))  # a lock or a pipe of the caller's is not to be held as long as a session
 
+    unused = [options.log] if made else []
+
     def ready() -> None:
         os.setsid()
         os.write(report, b"+")  # fails, and ends us, when the caller was interrupted meanwhile
+        unused.clear()
         os.close(report)
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.chdir("/")
 
-    return _at_the_end(lambda: _hold(options, response, count, ready), forked=True)
+    def hold() -> int:
+        try:
+            return _hold(options, response, count, ready)
+        finally:
+            for path in unused:
+                _unlink(path)
+
+    return _at_the_end(hold, forked=True)
 
 
 def _close_all_but(kept: Sequence[int]) -> None:
@@ -5162,10 +5172,14 @@ def _close_all_but(kept: Sequence[int]) -> None:
                 pass  # the listing's own, or none
 
 
-def _open_private_log(path: str) -> int:
+def _open_private_log(path: str) -> Tuple[int, bool]:
+    """Its descriptor, and whether it was made for us."""
     try:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(path, flags, 0o600)
+        try:
+            descriptor, made = os.open(path, flags | os.O_EXCL, 0o600), True
+        except FileExistsError:
+            descriptor, made = os.open(path, flags, 0o600), False
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is not a regular file: a log goes to one")
@@ -5173,7 +5187,7 @@ def _open_private_log(path: str) -> int:
     except OSError as error:
         reason = "it is a link" if error.errno == errno.ELOOP else error.strerror
         raise HotenvError(EXIT_SYSTEM, f"cannot write the log {_shown(path)}: {reason}") from None
-    return descriptor
+    return descriptor, made
 ''')
 
 

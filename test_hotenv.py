@@ -7793,6 +7793,16 @@ def test_background_returns_what_went_wrong(project, text, options, code):
     assert project.files() == before
 
 
+def test_a_background_start_that_fails_late_leaves_a_log_only_where_one_was(project):
+    project.runtime.symlink_to("/tmp")
+    before = project.files()
+    refusal(project.hotenv("serve", "--background", "--log", "log", input=b"A=1\n"), 8)
+    assert project.files() == before
+    (project.dir / "log").write_text("kept\n")
+    refusal(project.hotenv("serve", "--background", "--log", "log", input=b"A=1\n"), 8)
+    assert (project.dir / "log").read_text() == "kept\n"
+
+
 def test_background_reports_a_failure_of_the_child(project):
     project.runtime.symlink_to("/tmp")
     refusal(project.hotenv("serve", "--background", input=b"A=1\n"), 8)
