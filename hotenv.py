@@ -179,7 +179,7 @@ def _unfold(room: str) -> None:
     with _entering:
         if room not in _entered:
             line, source = _folds[room]
-            exec(compile("\n" * (line - 1) + source, __file__, "exec"), globals())
+            exec(compile("\n" * (line - 1) + source, globals().get("__file__", "hotenv"), "exec"), globals())
             _entered.add(room)
 
 
@@ -502,6 +502,7 @@ def _bare_value(name: str, text: str) -> Union[str, _Template]:
     def fail(at: int, reason: str) -> HotenvError:
         return HotenvError(EXIT_INPUT, f"{name}: {reason} at character {at + 1}")
 
+    _unfold("dotenv statements")
     return _parse_template(text, "", fail)
 
 
@@ -1304,7 +1305,7 @@ class _Signals:
         self.received = self.received or number
 
     def ignore(self) -> None:
-        """Once the session has ended: the interpreter's own end would give a late signal back its deadly meaning."""
+        """At the very end: the interpreter, as it goes, gives a signal that comes late its deadly meaning back."""
         for number in (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP):
             _signal.signal(number, _signal.SIG_IGN)
 
@@ -2309,6 +2310,9 @@ def _install(text, home, block):
             pass  # stderr is closed
     for name in ("mkfifo", "mknod", "execve", "posix_spawn", "posix_spawnp", "open", "_exit", "_execvpe"):
         _stand_in(name)
+    for name in ("exec_dynamic", "exec_builtin"):
+        original = getattr(sys.modules["_imp"], name)
+        setattr(sys.modules["_imp"], name, _Function(_executing(original), original))
     sys.addaudithook(_hook)
     sys.audit("hotenv.alive")
     if not _Here.alive:  # an older hook may veto a new one, and CPython says nothing
@@ -2326,6 +2330,17 @@ class _Function:
 
     def __call__(self, *args, **kwargs):
         return self.call(*args, **kwargs)
+
+
+def _executing(original):
+    """How every import of a native module ends, also one that raises no event, and that of a second copy."""
+    def call(module, names=globals()):
+        status = original(module)
+        if module.__name__ in _WATCHED and _ident() not in _Here.busy:
+            _guards()
+            names["_patch_executed"](module)
+        return status
+    return call
 
 
 def _stand_in(name):
@@ -2784,7 +2799,6 @@ class _Guard:
         return lambda argv, *_: self.block("os.exec", "no-subprocess", argv=list(argv))
 
     def on_import(self, module, filename, *_):
-        _patch_arrived(module)
         top = module.partition(".")[0]
         if top == "uvloop" and (self.network or self.processes):  # its sockets are opened in C; asyncio does as well
             self.block("import", "no-network" if self.network else "no-subprocess", True, module=module)
@@ -2851,33 +2865,35 @@ def _after_fork():
         os.set_inheritable(_Here.told, False)
 
 
-_later = []  # patches of modules that are not there yet: module, name, what makes the replacement
+_patches = []   # module, name, what makes the replacement of it
+_replaced = []  # the replacements
 
 
 def _patch(module, name, make):
-    """Replace a function or class wherever it is known by now; of a module that is not there yet, once it is."""
-    original = getattr(sys.modules.get(module), name, None)
+    """Replace a function or class wherever it is known by now, and in whatever is imported under this name later."""
+    _patches.append((module, name, make))
+    if module in sys.modules:
+        _replace(sys.modules[module], name, make)
+
+
+def _replace(module, name, make):
+    original = getattr(module, name, None)
     if original is None:
-        _later.append((module, name, make))
         return
     replacement = make(original)
     if not isinstance(original, type):
         replacement = _Function(replacement, original)
-    for place in (module, "os", "socket", "subprocess", "ssl", "sqlite3", "sqlite3.dbapi2", "dbm.gnu", "dbm.ndbm"):
-        names = vars(sys.modules[place]) if place in sys.modules else {}
+    _replaced.append(replacement)
+    for place in ("os", "socket", "subprocess", "ssl", "sqlite3", "sqlite3.dbapi2", "dbm.gnu", "dbm.ndbm", None):
+        names = vars(sys.modules.get(place) or module)
         for key in [key for key, value in names.items() if value is original]:
             names[key] = replacement
 
 
-def _patch_arrived(module):
-    ready = [entry for entry in _later if entry[0] == module or entry[0] in sys.modules]
-    _later[:] = [entry for entry in _later if entry not in ready]
-    for entry in ready:
-        try:
-            __import__(entry[0])
-        except ImportError:
-            continue  # the program is about to learn that itself
-        _patch(*entry)
+def _patch_executed(module):
+    known = [entry for entry in _patches if entry[0] == module.__name__]
+    for _, name, make in [entry for entry in known if getattr(module, entry[1], None) not in _replaced]:
+        _replace(module, name, make)
 
 
 def _call_open(original, path, flags, mode=0o777, *, dir_fd=None):
@@ -3402,7 +3418,7 @@ def _parse_guards(words: list, source: str, hint: str = "") -> _Asked:
         word = rest.pop(0)
         option, given, value = word.partition("=")
         takes = _GUARD_OPTIONS.get(option, (None,))[0]
-        if takes and not given and rest and not rest[0].startswith("-"):
+        if takes and not given and rest and (rest[0] == "-" or not rest[0].startswith("-")):
             given, value = "=", rest.pop(0)
         if takes is None or given and not takes or takes and not given and takes != "[PATH]":
             why = "is no guard" if takes is None else "takes no value" if given else f"takes {takes}"
@@ -5135,7 +5151,7 @@ def _serve_in_background(options: Any, response: bytes, count: int) -> int:
         if os.read(status, 1):
             return 0
         ended = os.waitpid(child, 0)[1]
-        return _die_of(os.WTERMSIG(ended)) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended)
+        return _die_of(os.WTERMSIG(ended)) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended) or EXIT_SYSTEM
     _close_all_but((0, 1, 2, log, report))  # a lock or a pipe of the caller's is not to be held as long as a session
 
     unused = [options.log] if made else []
@@ -5373,7 +5389,7 @@ def _status(work: Callable[[], int]) -> int:
         _say(str(error))
         return error.code
     except SystemExit as finished:  # argparse, after --help
-        return finished.code or 0  # type: ignore[return-value]
+        return finished.code if isinstance(finished.code, int) else int(finished.code is not None)
     except KeyboardInterrupt:
         return _die_of(_signal.SIGINT)
     except _Killed as signalled:
@@ -5396,13 +5412,23 @@ def _status(work: Callable[[], int]) -> int:
 def _at_the_end(work: Callable[[], int], forked: bool = False) -> int:
     """Does what goes on for long. In a script only after its last line: up to there Python keeps the script's syntax
     tree, which would cost a server 5 MB as long as it lives."""
-    if __name__ == "__main__":
+    def leave() -> NoReturn:
+        status = EXIT_SYSTEM
+        try:
+            status = _status(work)
+        finally:
+            os._exit(status)
+
+    frame = sys._getframe()
+    while frame.f_back:
+        frame = frame.f_back
+    if frame.f_globals is globals():  # nobody goes on after us, neither runpy nor a profiler nor a program of yours
         import atexit
 
-        atexit.register(lambda: os._exit(_status(work)))
+        atexit.register(leave)
         return 0
     if forked:
-        os._exit(_status(work))
+        leave()
     return work()
 
 
@@ -5560,6 +5586,8 @@ def _read_input() -> bytes:
 
 def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) -> int:
     """Binds, publishes and serves, and leaves nothing behind."""
+    import atexit
+
     _give_back_memory()
     signals = _Signals()
     files = listener = None
@@ -5580,7 +5608,7 @@ def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) 
         ready()
         served = True
         reason = server.run(signals)
-        signals.ignore()
+        atexit.register(signals.ignore)
     except HotenvError as error:
         raise _refusal() if error.code == EXIT_REFUSED else error
     except OSError as error:

@@ -3685,6 +3685,19 @@ def test_a_fold_has_the_line_numbers_of_the_file(room):
                for node in defined)
 
 
+@pytest.mark.parametrize("call", [
+    "parse_dotenv('A=1\\nB=${A}2\\n')['B'] == '12'", "parse_dotenv('A=1\\n') == {'A': '1'}",
+    "resolve_env({'A': 'x', 'B': '${A}y'}, {}) == {'A': 'x', 'B': 'xy'}",
+    "build_isolated_env({'HOME': '/', 'X': '1'}, define={'CI': '1'}) == {'HOME': '/', 'CI': '1'}",
+    "Redactor({'A': 's3cr3t-1'})('s3cr3t-1') == '[hidden:A]'", "ShellSession().exec('echo 1').stdout == '1\\n'",
+])
+def test_what_is_public_works_first_thing(call):
+    """In a process that has entered no fold before."""
+    done = subprocess.run([sys.executable, "-c", f"import hotenv; print(hotenv.{call})"], cwd=str(HERE),
+                          stdout=subprocess.PIPE, timeout=PATIENCE)
+    assert done.stdout == b"True\n"
+
+
 @pytest.mark.parametrize("name", sorted(hotenv._PUBLIC))
 def test_public_names_in_folds_are_there_when_they_are_asked_for(name):
     code = f"import hotenv; print(hotenv.{name}.__name__, bool(hotenv.{name}.__doc__))"
@@ -4543,6 +4556,8 @@ NET   | import socket;
         socket.create_connection(("0.1.2.3", 80), 0.2) if not __import__("sys").flags.bytes_warning else 0
 NET   | import importlib; importlib.import_module("socket").create_connection(("0.1.2.3", 80), 0.2)
 NET   | import multiprocessing.connection as c; c.Client(("0.1.2.3", 80))
+NET   | import importlib; importlib.import_module("_socket").socket(2, 1).connect(("example.invalid", 80))
+NET   | import sys; sys.modules.pop("_socket", 0); import _socket; _socket.socket(2, 1).connect(("example.invalid", 80))
 LOCAL | import socket; socket.create_connection(("0.1.2.3", 80), 0.2)
 LOCAL | import socket; socket.create_connection(("169.254.169.254", 80), 0.2, ("127.0.0.1", 0))
 LOCAL | import socket; socket.create_connection(("128.0.0.1", 80), 0.2, ("127.0.0.1", 0))
@@ -5041,11 +5056,18 @@ def test_guards_stay_on_in_multiprocessing_children_and_pools(runtime, tmp_path)
         assert done.returncode == 0, "what was blocked was blocked in the children"
 
 
+BY_STATEMENT = ("try:\n    import _interpreters as module\n"
+                "except ImportError:\n    import _xxsubinterpreters as module\n")
+BY_CALL = ("import importlib\ntry:\n    module = importlib.import_module('_interpreters')\n"
+           "except ImportError:\n    module = importlib.import_module('_xxsubinterpreters')\n")
+A_SECOND_COPY = BY_CALL + "import sys\ndel sys.modules[module.__name__]\n" + BY_CALL
+
+
 @pytest.mark.parametrize("python", PYTHONS, ids=["oldest", "newest"])
 @pytest.mark.parametrize("mode", ["in-process", "bootstrapped"])
-def test_guards_stay_on_in_subinterpreters(runtime, tmp_path, python, mode):
-    code = ("try:\n    import _interpreters as module\nexcept ImportError:\n    import _xxsubinterpreters as module\n"
-            "new = module.create()\nmodule.run_string(new, 'print(1 + 1, flush=True)')\n"
+@pytest.mark.parametrize("got", [BY_STATEMENT, BY_CALL, A_SECOND_COPY], ids=["statement", "call", "second copy"])
+def test_guards_stay_on_in_subinterpreters(runtime, tmp_path, python, mode, got):
+    code = (got + "new = module.create()\nmodule.run_string(new, 'print(1 + 1, flush=True)')\n"
             f"try:\n    failed = module.run_string(new, {CONNECT!r})\nexcept Exception as error:\n    failed = error\n"
             "print(failed is not None)\nmodule.destroy(new)\nprint('on')\n")
     done = guarded(python, mode, "--no-network --trace", code, runtime, tmp_path)
@@ -8481,6 +8503,52 @@ def test_from_the_marker_on_a_signal_ends_a_session(project, number, options):
     done = project.hotenv("serve", *options, input=b"A=1\n", patch=patch)
     assert (done.returncode, done.stderr) == (0, b"")
     until(lambda: project.files() == ["r/hotenv"], "the end of it")
+
+
+GOES_ON = """
+import runpy, sys
+sys.argv[0] = sys.argv.pop(1)
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+except SystemExit as finished:
+    print("then", finished.code, flush=True)
+    sys.exit(5)
+"""
+
+
+@pytest.mark.parametrize("options", [["--background"], ["--timeout", "0.1"]], ids=short)
+def test_a_program_that_runs_the_script_goes_on_once_and_after_it(project, options):
+    command = [sys.executable, "-c", GOES_ON, str(HOTENV), "serve", *options]
+    done = subprocess.run(command, input=b"A=1\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE,
+                          cwd=str(project.dir), env=project.env)
+    assert (done.returncode, done.stdout, done.stderr) == (5, b"then 0\n", b"")
+    assert project.dump() == ({b"A": b"1"} if options == ["--background"] else None)
+
+
+def test_what_is_left_of_a_session_in_a_program_disturbs_none_of_its_children(project):
+    code = ("import hotenv, subprocess, sys; hotenv.main(['serve', '--timeout', '0.1'])\n"
+            "print(subprocess.run(['sh', '-c', 'kill -TERM $$; echo survived']).returncode)")
+    done = subprocess.run([sys.executable, "-c", code], input=b"", stdout=subprocess.PIPE, timeout=PATIENCE,
+                          cwd=str(project.dir), env={**project.env, "PYTHONPATH": str(HERE)})
+    assert done.stdout == b"-15\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--background"]], ids=short)
+@pytest.mark.parametrize("thrown", ["GeneratorExit(response)", "SystemExit(response)"])
+def test_whatever_ends_a_script_session_shows_no_value(project, thrown, options):
+    lines = HOTENV.read_text().split("\n")
+    at = next(number for number, line in enumerate(lines) if line.startswith("def _hold("))
+    lines.insert(at + 1, "    raise " + thrown)
+    (project.root / "damaged.py").write_text("\n".join(lines))
+    done = subprocess.run([sys.executable, str(project.root / "damaged.py"), "serve", *options], input=b"A=s3cr3t\n",
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE, cwd=str(project.dir),
+                          env=project.env)
+    assert done.returncode in (1, 8) and b"s3cr3t" not in done.stdout and project.files() == []
+
+
+def test_a_background_start_that_reports_nothing_is_no_success(project):
+    done = project.hotenv("serve", "--background", input=b"A=1\n", patch="hotenv._hold = lambda *_: 0")
+    assert done.returncode == 8
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
