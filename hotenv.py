@@ -2865,8 +2865,7 @@ def _after_fork():
         os.set_inheritable(_Here.told, False)
 
 
-_patches = []   # module, name, what makes the replacement of it
-_replaced = []  # the replacements
+_patches = []  # module, name, what makes the replacement of it
 
 
 def _patch(module, name, make):
@@ -2883,7 +2882,6 @@ def _replace(module, name, make):
     replacement = make(original)
     if not isinstance(original, type):
         replacement = _Function(replacement, original)
-    _replaced.append(replacement)
     for place in ("os", "socket", "subprocess", "ssl", "sqlite3", "sqlite3.dbapi2", "dbm.gnu", "dbm.ndbm", None):
         names = vars(sys.modules.get(place) or module)
         for key in [key for key, value in names.items() if value is original]:
@@ -2891,9 +2889,9 @@ def _replace(module, name, make):
 
 
 def _patch_executed(module):
-    known = [entry for entry in _patches if entry[0] == module.__name__]
-    for _, name, make in [entry for entry in known if getattr(module, entry[1], None) not in _replaced]:
-        _replace(module, name, make)
+    for known, name, make in _patches:
+        if known == module.__name__:
+            _replace(module, name, make)
 
 
 def _call_open(original, path, flags, mode=0o777, *, dir_fd=None):
