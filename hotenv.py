@@ -2194,32 +2194,6 @@ _EVENTS = frozenset(
 _WATCHED = frozenset(  # modules that are patched once they are there, or refused
     "_socket _ssl _posixsubprocess readline _gdbm _dbm _sqlite3 _interpreters _xxsubinterpreters uvloop ctypes _ctypes "
     "cffi _cffi_backend".split())
-_LOADER = """\
-# Written by hotenv, compared at every start. When site imports it, it guards this interpreter; run as a script it then
-# becomes the target: for a Python that ignores PYTHONPATH, and because a missing file is then an error, no open door.
-import errno, os, stat, sys
-try:
-    if sys.version_info < (3, 8) or sys.implementation.name != "cpython":
-        raise RuntimeError("it is no CPython 3.8 or later")
-    _names = getattr(sys, "_hotenv", None)
-    if _names is None:
-        _home = os.path.dirname(os.path.abspath(__file__))
-        with open(os.path.join(_home, "guards.py"), "rb") as _file:
-            _block = _file.read()
-        _names = {"__name__": "hotenv_guards", "errno": errno, "os": os, "stat": stat, "sys": sys}
-        exec(compile(_block.partition(b"\\n# -- part")[0], os.path.join(_home, "guards.py"), "exec"), _names)
-        _names["_install"](os.environ["HOTENV_GUARDS"], _home, _block)
-except BaseException:
-    os.write(2, ("hotenv: cannot guard %s: %s\\n" % (sys.executable, sys.exc_info()[1])).encode("ascii", "replace"))
-    os._exit(1)
-if __name__ == "__main__":
-    _names["_load"](1)
-    _names["_become"](sys.argv[1], sys.argv[2:])
-elif __name__ == "sitecustomize":
-    _names["_hand_over"]()
-"""
-
-
 _leave = os._exit  # later it is ours
 _ident = sys.modules["_thread"].get_ident
 
@@ -2422,14 +2396,40 @@ def _become_other(kind, argv, namespace):
 # ---- part 2: what makes a Python that is started guard itself; it is done anew before each start
 
 _fold("hermetic files", r'''
-def _carried(env):
+_LOADER = """\
+# Written by hotenv, compared at every start. When site imports it, it guards this interpreter; run as a script it then
+# becomes the target: for a Python that ignores PYTHONPATH, and because a missing file is then an error, no open door.
+import errno, os, stat, sys
+try:
+    if sys.version_info < (3, 8) or sys.implementation.name != "cpython":
+        raise RuntimeError("it is no CPython 3.8 or later")
+    _names = getattr(sys, "_hotenv", None)
+    if _names is None:
+        _home = os.path.dirname(os.path.abspath(__file__))
+        with open(os.path.join(_home, "guards.py"), "rb") as _file:
+            _block = _file.read()
+        _names = {"__name__": "hotenv_guards", "errno": errno, "os": os, "stat": stat, "sys": sys}
+        exec(compile(_block.partition(b"\\n# -- part")[0], os.path.join(_home, "guards.py"), "exec"), _names)
+        _names["_install"](os.environ["HOTENV_GUARDS"], _home, _block)
+except BaseException:
+    os.write(2, ("hotenv: cannot guard %s: %s\\n" % (sys.executable, sys.exc_info()[1])).encode("ascii", "replace"))
+    os._exit(1)
+if __name__ == "__main__":
+    _names["_load"](1)
+    _names["_become"](sys.argv[1], sys.argv[2:])
+elif __name__ == "sitecustomize":
+    _names["_hand_over"]()
+"""
+
+
+def _carried(env, guards, home):
     """The two variables that guard a child. Guards that add to ours stay as they are."""
     text = env.get("HOTENV_GUARDS", "")
-    paths = [path for path in env.get("PYTHONPATH", "").split(os.pathsep) if path != _Here.home]
+    paths = [path for path in env.get("PYTHONPATH", "").split(os.pathsep) if path != home]
     if paths == [""]:  # an empty entry is the current directory, before the standard library
         paths = []
-    return {"HOTENV_GUARDS": text if text.startswith(_Here.text[:-1] + ",") else _Here.text,
-            "PYTHONPATH": os.pathsep.join([_Here.home] + paths)}
+    return {"HOTENV_GUARDS": text if text.startswith(guards[:-1] + ",") else guards,
+            "PYTHONPATH": os.pathsep.join([home] + paths)}
 
 
 def _write_block(home, block):
@@ -2489,7 +2489,7 @@ def _content(directory, name, size):
 
 def _write_file(parent, directory, name, content):
     """Put a whole file in place at once. It is written beside the directory: another start would tidy it away."""
-    private = f".guards-{os.getpid()}-{_ident()}"
+    private = f".guards-{os.getpid()}-{sys.modules['_thread'].get_ident()}"
     descriptor = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600, dir_fd=parent)
     try:
         while content:
@@ -2941,7 +2941,7 @@ def _call_with_env(original, index, args, kwargs):
             listed = isinstance(env, (list, tuple))
             full = {os.fsdecode(name): os.fsdecode(value) for name, value in (
                 (item.split(b"=", 1) for item in env) if listed else env.items())}
-            full.update(_carried(full))
+            full.update(_carried(full, _Here.text, _Here.home))
             full = [os.fsencode(f"{name}={value}") for name, value in full.items()] if listed else full
             if len(args) > index:
                 args = (*args[:index], full, *args[index + 1:])
@@ -2956,7 +2956,7 @@ def _keep():
         if "_write_file" not in globals():  # the last name there
             _load(2)
         _write_block(_Here.home, _Here.block)
-        for name, value in _carried(os.environ).items():
+        for name, value in _carried(os.environ, _Here.text, _Here.home).items():
             if os.environ.get(name) != value:
                 os.environ[name] = value
 
@@ -3093,7 +3093,6 @@ def _trace(line):
 # The room above is written out for that interpreter, which is started on the loader, which becomes the target.
 
 _fold("hermetic host", r'''
-_unfold("hermetic")
 _unfold("hermetic files")
 
 
@@ -3116,8 +3115,7 @@ def _run_guarded(options: dict, target: list, env: dict, in_process: bool) -> No
         os.environ.clear()
         os.environb.update(_as_bytes(env))
         raise _Afterwards(lambda: _run_here(kind, argv, home, block))
-    _Here.text, _Here.home = env["HOTENV_GUARDS"], home
-    env.update(_carried(env))
+    env.update(_carried(env, env["HOTENV_GUARDS"], home))
     words = (python or [sys.executable]) + [f"{home}/sitecustomize.py", kind, *argv]
     try:
         _exec(words, env)
@@ -3150,9 +3148,10 @@ def _run_here(kind, argv, home, block):
     for name in [name for name, module in sys.modules.items() if getattr(module, "__dict__", None) is globals()]:
         del sys.modules[name]
     try:
-        _install(os.environ["HOTENV_GUARDS"], home, block)
+        _unfold("hermetic")
         _unfold("hermetic target")
-        os.environ.update(_carried(os.environ))
+        _install(os.environ["HOTENV_GUARDS"], home, block)
+        os.environ.update(_carried(os.environ, os.environ["HOTENV_GUARDS"], home))
     except Exception as error:
         _say(f"cannot guard this Python: {error}")
         sys.exit(1)
@@ -3336,27 +3335,10 @@ def _hermetic_command(argv: List[str]) -> int:
         raise HotenvError(1, str(error)) from None
 
 
-def _add_guard_options(parser) -> None:
-    """The same for argparse: for `run`, and for what --help shows."""
-    group = parser.add_argument_group("guards (Python programs only)")
-    for option, (takes, text) in _GUARD_OPTIONS.items():
-        how = {"action": "store_true"}
-        if takes:
-            how = {"action": "append", "default": [], "metavar": takes}
-        if takes == "[PATH]":
-            how = {"nargs": "?", "const": True, "metavar": "PATH"}
-        group.add_argument(option, help=text, **how)
-
-
 _PROFILES = {
     "net-hermetic": ["--no-network", "--allow-localhost"], "exec-deny": ["--no-subprocess"],
     "fs-readonly": ["--fs-readonly"], "strict-imports": ["--strict-imports"],
     "all": ["--no-network", "--no-subprocess", "--fs-readonly", "--strict-imports"]}
-
-
-def _guards_asked(asked) -> bool:
-    """Does the command line of `run` switch any guard on? Only then are the other sources read."""
-    return bool(asked.no_network or asked.no_subprocess or asked.fs_readonly or asked.strict_imports or asked.profile)
 
 
 def _guard_options(asked, environ) -> dict:
@@ -3401,6 +3383,7 @@ def _last(sources, name):
 
 
 def _domain(text: str) -> str:
+    _unfold("hermetic")
     _unfold("hermetic guards")
     name = _host_name(text)
     name = name[2:] if name.startswith("*.") else name.lstrip(".")
@@ -5273,6 +5256,23 @@ def _serve_command(argv: List[str]) -> int:
     if options.log is not None and not options.background:
         raise HotenvError(EXIT_USAGE, "serve: --log goes with --background; in the foreground, redirect: 2>> FILE")
     return _serve(options)
+
+
+def _add_guard_options(parser) -> None:
+    """The options of the guards as argparse has them: for `run`, and for what --help shows."""
+    group = parser.add_argument_group("guards (Python programs only)")
+    for option, (takes, text) in _GUARD_OPTIONS.items():
+        how = {"action": "store_true"}
+        if takes:
+            how = {"action": "append", "default": [], "metavar": takes}
+        if takes == "[PATH]":
+            how = {"nargs": "?", "const": True, "metavar": "PATH"}
+        group.add_argument(option, help=text, **how)
+
+
+def _guards_asked(asked) -> bool:
+    """Does the command line of `run` switch any guard on? Only then are the other sources read."""
+    return bool(asked.no_network or asked.no_subprocess or asked.fs_readonly or asked.strict_imports or asked.profile)
 
 
 def _hermetic_help() -> int:
