@@ -5574,6 +5574,19 @@ def test_a_configuration_with_a_mistake_is_refused(runtime, tmp_path, name, text
         assert (done.returncode, done.stdout) == (1, "") and done.stderr.startswith("hotenv: "), done.stderr
 
 
+@pytest.mark.parametrize("text, status", [
+    ("[project\n", 0), ("[tool.other]\nno-network = true\n", 0),  # of no concern: not even parsed
+    ('[tool."\\u0068ermetic"]\nno-network = true\n', 2),
+])
+def test_a_project_file_counts_where_it_can_speak_of_guards(runtime, tmp_path, text, status):
+    python = PYTHONS[1]
+    if "tomllib" not in output_of([python, "-c", "import tomllib; print('tomllib')"], runtime, tmp_path).stdout:
+        pytest.skip("no Python that reads TOML is installed")
+    (tmp_path / "pyproject.toml").write_text(text)
+    code = "import socket; socket.socket().connect_ex(('127.0.0.1', 9))"
+    assert hermetic(python, "", python, "-c", code, runtime=runtime, cwd=tmp_path).returncode == status
+
+
 def test_a_python_without_tomllib_refuses_only_a_file_that_configures_guards(runtime, tmp_path):
     (tmp_path / "pyproject.toml").write_text(
         "[project]\nname = 'hermetic'\n[tool.black]\nline-length = 99\n# [tool.hermetic]\n")
