@@ -29,7 +29,7 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 # The rooms, in the order in which data flows; each calls only rooms above it:
 #   limits and errors | folds | dotenv | environment | session files | protocol | server | client | launch |
 #   and, each of them folded, redaction, masked launch, hermetic, hermetic host, shell session, mcp, terminal, formats,
-#   daily use, options | command line
+#   options, daily use | command line
 
 from __future__ import annotations
 
@@ -161,6 +161,28 @@ def _system_error(error: OSError, doing: str) -> HotenvError:
     return HotenvError(EXIT_SYSTEM, f"{doing}: {error.strerror or type(error).__name__}")
 
 
+def _say(message: str, prefix: str = "hotenv: ") -> None:
+    if sys.stderr is None:  # it was closed; print() would take stdout instead
+        return
+    try:
+        print(prefix + message, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        sys.stderr = None  # broken or full, and that is to change no exit status: not even when Python flushes it
+
+
+def _write(descriptor: int, data: bytes) -> int:
+    """All of it; a reader that has gone is no error, a full disk is one."""
+    left = memoryview(data)
+    try:
+        while left:
+            left = left[os.write(descriptor, left):]
+    except BrokenPipeError:
+        pass
+    except OSError as error:
+        raise _system_error(error, "cannot write the output") from None
+    return 0
+
+
 # ==== folds ===========================================================================================================
 # A vendored script is compiled at each run, 8 ms for every 1,000 lines of code, and `run` needs few of them. Most of
 # what it does not need is ordinary code too, but the file holds it as text until it is entered. Then it is compiled
@@ -218,14 +240,6 @@ _ORDINARY = (
 
 _ESCAPES = (("\\n", "\n"), ('\\"', '"'), ("\\t", "\t"), ("\\r", "\r"), ("\\'", "'"),
             ("\\a", "\a"), ("\\b", "\b"), ("\\f", "\f"), ("\\v", "\v"))
-
-
-def parse_dotenv(text: Union[str, bytes], host: Mapping[str, str] = {}) -> Dict[str, str]:
-    """What `serve` would hold for this dotenv text; raises HotenvError with code 7.
-
-    `host` is where `${NAME}` looks when the text has not set NAME so far.
-    """
-    return resolve_env(_parse_entries(text), host)
 
 
 def _parse_entries(source: Union[str, bytes]) -> Iterable[Tuple[str, Union[str, _Template]]]:
@@ -496,6 +510,14 @@ def resolve_env(entries: Union[Mapping[str, str], Iterable[Tuple[str, Any]]], ho
             value = prompt(value.question) if asked else expand(value, value.parts)  # type: ignore[misc]
         env[name] = value
     return env
+
+
+def parse_dotenv(text: Union[str, bytes], host: Mapping[str, str] = {}) -> Dict[str, str]:
+    """What `serve` would hold for this dotenv text; raises HotenvError with code 7.
+
+    `host` is where `${NAME}` looks when the text has not set NAME so far.
+    """
+    return resolve_env(_parse_entries(text), host)
 
 
 def _bare_value(name: str, text: str) -> Union[str, _Template]:
@@ -1837,12 +1859,12 @@ _HANDED_ON = frozenset((
 _GRACE = (0, 0.01, 0.03, 0.06)      # seconds between questions whether a signal has reached the others as well
 
 
-def _redactor(snapshot: Dict[str, str], lifted: Sequence[str]) -> Redactor:
+def _redactor(snapshot: Dict[str, str], lifted: List[str]) -> Redactor:
     """For all values of the session, also those that the command does not get: it may have them by other ways."""
-    unknown = [name for name in _names(lifted) if name not in snapshot]
+    unknown = [name for name in lifted if name not in snapshot]
     if unknown and snapshot:
         raise HotenvError(EXIT_USAGE, f"--no-mask: the session has no {_shown(unknown[0])}")
-    redactor = Redactor(snapshot, _names(lifted))
+    redactor = Redactor(snapshot, lifted)
     if redactor.unmaskable:
         _say(f"too short to mask: {', '.join(map(_shown, redactor.unmaskable))}")
     return redactor
@@ -3320,21 +3342,6 @@ class _Asked:
         self.allow_domain, self.fs_write, self.profile = [], [], []
 
 
-def _hermetic_command(argv: List[str]) -> int:
-    """Every error of ours is 1 here: 2 says that something was blocked."""
-    try:
-        own, target = _split(argv)
-        if {"-h", "--help"} & set(own):
-            _unfold("options")
-            return _hermetic_help()
-        if not target:
-            raise HotenvError(1, "hermetic: the target goes after `--`: hotenv hermetic [GUARDS] -- TARGET...")
-        asked = _parse_guards(own, "hermetic", f"; see: {_invocation()} hermetic --help")
-        _run_hermetic(_guard_options(asked, os.environ), target, _host_environment())
-    except HotenvError as error:
-        raise HotenvError(1, str(error)) from None
-
-
 _PROFILES = {
     "net-hermetic": ["--no-network", "--allow-localhost"], "exec-deny": ["--no-subprocess"],
     "fs-readonly": ["--fs-readonly"], "strict-imports": ["--strict-imports"],
@@ -3701,7 +3708,6 @@ def _presented(redactor: Redactor, kept: _Kept, limit: int, odd: bool = False) -
         return head, False
     tail = tail[len(tail) - half:] if half else ""
     return f"{head[:half]}\n[hotenv: {kept.size} bytes in all, the middle is left out]\n{tail}", True
-
 
 
 def _processes() -> list[tuple]:
@@ -4968,7 +4974,6 @@ def _as_json(env: Dict[str, str]) -> str:
 
 
 _FORMATS: Dict[str, Callable[[Dict[str, str]], str]] = {
-    "plain": _as_plain,
     "dotenv": _as_dotenv,
     "sh": _as_sh,
     "json": _as_json,
@@ -4978,8 +4983,68 @@ _FORMATS: Dict[str, Callable[[Dict[str, str]], str]] = {
 ''')
 
 
+# ==== options =========================================================================================================
+# What the options of a command are when nothing is said, and how argparse reads them.
+
+
+class _Options:
+    """Every option of every command as it is when nothing is said."""
+
+    socket = peer_uid = level = log = policy = audit = None
+    force = background = prompt = isolated = optional = mask = json = False
+    guards = None
+    timeout, max_age, format = IDLE_TIMEOUT, MAX_DURATION, "plain"
+    pass_through: List[str] = []
+    define: List[str] = []
+    bin: List[str] = []
+    no_mask: List[str] = []
+    only: List[str] = []
+    remote: List[str] = []
+
+
+_fold("options", r'''
+def _parser(command: str, summary: str, example: str) -> Any:
+    import argparse
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            hint = f"see: {_invocation()} {command} --help"
+            if command == "serve" and message.startswith("unrecognized arguments: ") and message[24] != "-":
+                hint = f"its input comes from stdin: {_invocation()} serve < secrets.env"
+            raise HotenvError(EXIT_USAGE, f"{command}: {_shown(message)}; {hint}")
+
+        def print_help(self, file: Any = None) -> None:
+            _write(1, self.format_help().encode("utf-8", "backslashreplace"))
+
+    def formatter(prog: str) -> Any:
+        return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=100)
+
+    return Parser(prog=f"hotenv {command}", description=summary, epilog=f"example:\n{example}", allow_abbrev=False,
+                  formatter_class=formatter)
+
+
+def _add_session_options(parser: Any) -> None:
+    parser.add_argument("--socket", metavar="PATH",
+                        help="ask this socket; else $HOTENV_SOCKET, else the nearest .hotenv")
+    parser.add_argument("--peer-uid", metavar="N", type=int, help="also believe a server of this user id")
+
+
+def _parse_duration(text: str) -> float:
+    import argparse
+    import re
+
+    units = {"d": 86400, "h": 3600, "m": 60, "s": 1, "": 1}
+    number = r"(?:\d+\.?\d*|\.\d+)"
+    if re.fullmatch(rf"{number}|(?:{number}d)?(?:{number}h)?(?:{number}m)?(?:{number}s)?", text, re.ASCII) and text:
+        seconds = sum(float(n) * units[u] for n, u in re.findall(rf"({number})([dhms]?)", text))
+        if 0 < seconds <= MAX_DURATION:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text!r} is no duration: write 300, 90s, 5m or 1h30m; above 0, at most 366d")
+''')
+
+
 # ==== daily use =======================================================================================================
-# Start a session in the background, look at it, end it, make its name short to type.
+# Look at a session, end it, make its name short to type.
 
 _fold("daily use", r'''
 def _status_command(argv: List[str]) -> int:
@@ -5119,8 +5184,244 @@ def _shellenv_command(argv: List[str]) -> int:
                f"sys.exit(__import__({os.path.splitext(name)[0]!r}).main())")
     words = " ".join(map(shlex.quote, [sys.executable or "python3", "-I", "-S", "-c", program]))
     return _write(1, os.fsencode(f'hotenv() {{ {words} "$@"; }}\n'))
+''')
 
 
+# ==== command line ====================================================================================================
+# One function a command, and the one place that prints an error and picks an exit code.
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """The command line; returns the exit status, except where it becomes another program or dies of a signal."""
+    return _status(lambda: _command(list(sys.argv[1:] if argv is None else argv)))
+
+
+def _status(work: Callable[[], int]) -> int:
+    """The exit status of this, whatever it raises."""
+    try:
+        if not hasattr(_socket, "AF_UNIX") or os.name != "posix":
+            raise HotenvError(EXIT_SYSTEM, "this system's Python has no Unix sockets, which hotenv is made of: "
+                                           "it runs on Linux and macOS")
+        return work()
+    except _Afterwards as left:
+        rest = left.work
+    except HotenvError as error:
+        _say(str(error))
+        return error.code
+    except SystemExit as finished:  # argparse, after --help
+        return finished.code if isinstance(finished.code, int) else int(finished.code is not None)
+    except KeyboardInterrupt:
+        return _die_of(_signal.SIGINT)
+    except _Killed as signalled:
+        return _die_of(signalled.number)
+    except OSError as error:
+        _say(f"{error.strerror or type(error).__name__}")
+        return EXIT_SYSTEM
+    except MemoryError:
+        _say("out of memory")
+        return EXIT_SYSTEM
+    except Exception as error:  # a traceback's last line may hold a value: say where, and no more
+        trace = error.__traceback__
+        while trace and trace.tb_next:
+            trace = trace.tb_next
+        _say(f"internal error: {type(error).__name__} at line {trace.tb_lineno if trace else '?'}; please report it")
+        return EXIT_SYSTEM
+    return rest()
+
+
+def _at_the_end(work: Callable[[], int], forked: bool = False) -> int:
+    """Does what goes on for long. In a script only after its last line: up to there Python keeps the script's syntax
+    tree, which would cost a server 5 MB as long as it lives."""
+    def leave() -> NoReturn:
+        status = EXIT_SYSTEM
+        try:
+            status = _status(work)
+        finally:
+            os._exit(status)
+
+    frame = sys._getframe()
+    while frame.f_back:
+        frame = frame.f_back
+    if frame.f_globals is globals():  # nobody goes on after us, neither runpy nor a profiler nor a program of yours
+        import atexit
+
+        atexit.register(leave)
+        return 0
+    if forked:
+        leave()
+    return work()
+
+
+def _command(argv: List[str]) -> int:
+    if argv[:2] == ["run", "--"] and len(argv) > 2:  # the forms of every day, without argparse: 4 ms
+        return _run(_Options, argv[2:])
+    if argv == ["dump"]:
+        return _dump(_Options)
+    if argv == ["serve"]:
+        return _serve(_Options)
+    name = argv[0] if argv else ""
+    if name in ("-h", "--help"):
+        return _write(1, _USAGE.encode())
+    if name in ("-V", "--version"):
+        return _write(1, f"hotenv {__version__}\n".encode())
+    if name not in _COMMANDS:
+        if not name:
+            _say(_USAGE.rstrip(), prefix="")
+            return EXIT_USAGE
+        import difflib
+
+        near = difflib.get_close_matches(name, _COMMANDS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_COMMANDS)}"
+        raise HotenvError(EXIT_USAGE, f"no command {_shown(name)}: {hint}")
+    rooms, function = _COMMANDS[name]
+    for room in rooms:
+        _unfold(room)
+    return globals()[function](argv[1:])
+
+
+_USAGE = """\
+usage: hotenv serve [options] < secrets.env    hold an environment in memory, for this directory
+       hotenv run [options] -- COMMAND...      run a command with it, from here or below
+       hotenv dump [options]                   print it
+       hotenv status | stop                    look at the session, or end it
+       hotenv shellenv | --version             print a shell function for this file; the version
+       hotenv hermetic [GUARDS] -- TARGET...   run a Python program with guards, no session
+       hotenv mcp [options]                    shells for an agent that must not see the values
+
+A session ends after 5 idle minutes. `hotenv COMMAND --help` has options and an example.
+"""
+
+
+# ---- serve
+
+
+def _serve(options: Any) -> int:
+    _open_standard_descriptors()
+    if os.path.lexists(MARKER) and not options.force:
+        raise _refusal()
+    _name_process()
+    _harden()
+    if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # nothing is there yet to clean up
+    entries = _parse_entries(_read_input())
+    prompt = None
+    if options.prompt:
+        _unfold("terminal")
+        prompt = _Terminal().ask
+    elif os.isatty(2):
+        entries = _noting_questions(entries)
+    if os.environ.get("HOTENV_SOCKET") and os.isatty(2):
+        _say("HOTENV_SOCKET is set: `run` asks that session, not this one, until you unset it")
+    env = resolve_env(entries, _host_environment(), prompt)
+    response, count = _encode_snapshot(env), len(env)
+    if len(response) > MAX_RESPONSE:
+        raise HotenvError(EXIT_INPUT, f"the environment is over {MAX_RESPONSE >> 20} MiB encoded: no client takes it")
+    del entries, env
+    _give_back_memory()
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.close(null)
+    if options.background:
+        _unfold("background")
+        return _serve_in_background(options, response, count)
+    return _at_the_end(lambda: _hold(options, response, count, lambda: None))
+
+
+def _noting_questions(entries: Iterable[Tuple[str, Any]]) -> Iterator[Tuple[str, Any]]:
+    for name, value in entries:
+        if isinstance(value, _Template) and value.question is not None:
+            _say(f"the value of {name} begins with `?` and is taken as it is: to be asked for it, use --prompt")
+        yield name, value
+
+
+def _open_standard_descriptors() -> None:
+    """Closed ones would be given to the next file that is opened: a socket must not become stderr."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _refusal() -> HotenvError:
+    if os.path.isdir(MARKER):
+        return HotenvError(EXIT_REFUSED, f"{MARKER} is here already, and is a directory: move it away, as --force "
+                                          "replaces files only")
+    try:
+        _connect(_read_marker(MARKER)).close()
+    except HotenvError as error:
+        if error.code == EXIT_UNREACHABLE:
+            state = "but nobody answers there any more;"
+        else:
+            state = f"but cannot be believed ({error});"
+    else:
+        state = f"and its session still answers: use it, or end it with `{_invocation()} stop`;"
+    return HotenvError(EXIT_REFUSED, f"{MARKER} is here already, {state} `{_invocation()} serve --force` replaces it")
+
+
+def _read_input() -> bytes:
+    terminal = os.isatty(2)
+    if os.isatty(0) and terminal:
+        _say("type NAME=VALUE lines, then Ctrl-D on a line of its own")
+    chunks, size = [], 0
+    try:
+        while size <= MAX_INPUT:
+            chunk = os.read(0, 1 << 20)
+            if not chunk:
+                break
+            chunks.append(chunk)
+            size += len(chunk)
+    except OSError as error:
+        raise _system_error(error, "cannot read stdin") from None
+    if size > MAX_INPUT:
+        raise HotenvError(EXIT_INPUT, f"stdin holds more than {MAX_INPUT >> 20} MiB: is this the file that you meant?")
+    if not size and terminal:
+        _say("stdin is empty, and so is this session: did the left side of the pipe fail?")
+    return b"".join(chunks)
+
+
+def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) -> int:
+    """Binds, publishes and serves, and leaves nothing behind."""
+    import atexit
+
+    _give_back_memory()
+    signals = _Signals()
+    files = listener = None
+    served = False
+    try:
+        files = _SessionFiles()
+        listener = files.bind()
+        signals.die_if_received()
+        _raise_descriptor_limit()
+        server = _Server(listener, response, files, _Log(2, options.level), options.timeout, options.max_age)
+        files.stamp(time.time() + server.deadline - _now())
+        signals.die_if_received()  # not later: with --force, publish ends another session
+        files.publish(options.force)  # whoever sees the marker sees a session: from here on a signal ends one
+        talks = os.isatty(2) and options.level != "quiet"
+        if talks:
+            _say(f"session {files.id} ready: {count} variable{'' if count == 1 else 's'}, "
+                 f"idle timeout {_duration(options.timeout)}")
+        ready()
+        served = True
+        reason = server.run(signals)
+        atexit.register(signals.ignore)
+    except HotenvError as error:
+        raise _refusal() if error.code == EXIT_REFUSED else error
+    except OSError as error:
+        raise _system_error(error, "cannot serve") from None
+    finally:
+        if listener:
+            listener.close()  # cleaning up needs a descriptor, and there may be no other left
+        if files:
+            files.remove() if served else files.undo()
+    if talks and not options.background:  # there, stderr is the log by now
+        _say(f"session {files.id} {reason}")
+    return 0
+
+
+# ---- serve, in the background
+
+_fold("background", r'''
 def _serve_in_background(options: Any, response: bytes, count: int) -> int:
     """The child holds the session; the parent returns when requests are accepted, or with what went wrong."""
     log, made = _open_private_log(options.log) if options.log is not None else (os.open(os.devnull, os.O_RDWR), False)
@@ -5188,50 +5489,113 @@ def _open_private_log(path: str) -> Tuple[int, bool]:
 ''')
 
 
-# ==== options =========================================================================================================
-# The options of the commands, by argparse. `serve`, `run -- COMMAND...` and `dump` without options come not here, and
-# `hermetic` only for its help.
-
-_fold("options", r'''
-def _parser(command: str, summary: str, example: str) -> Any:
-    import argparse
-
-    class Parser(argparse.ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            hint = f"see: {_invocation()} {command} --help"
-            if command == "serve" and message.startswith("unrecognized arguments: ") and message[24] != "-":
-                hint = f"its input comes from stdin: {_invocation()} serve < secrets.env"
-            raise HotenvError(EXIT_USAGE, f"{command}: {_shown(message)}; {hint}")
-
-        def print_help(self, file: Any = None) -> None:
-            _write(1, self.format_help().encode("utf-8", "backslashreplace"))
-
-    def formatter(prog: str) -> Any:
-        return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=100)
-
-    return Parser(prog=f"hotenv {command}", description=summary, epilog=f"example:\n{example}", allow_abbrev=False,
-                  formatter_class=formatter)
+# ---- run and dump
 
 
-def _add_session_options(parser: Any) -> None:
-    parser.add_argument("--socket", metavar="PATH",
-                        help="ask this socket; else $HOTENV_SOCKET, else the nearest .hotenv")
-    parser.add_argument("--peer-uid", metavar="N", type=int, help="also believe a server of this user id")
+def _split(argv: List[str]) -> Tuple[List[str], List[str]]:
+    """What stands before the first `--` is ours; what stands behind it is the command's, to the letter."""
+    if "--" not in argv:
+        return argv, []
+    at = argv.index("--")
+    return argv[:at], argv[at + 1:]
 
 
-def _parse_duration(text: str) -> float:
-    import argparse
-    import re
-
-    units = {"d": 86400, "h": 3600, "m": 60, "s": 1, "": 1}
-    number = r"(?:\d+\.?\d*|\.\d+)"
-    if re.fullmatch(rf"{number}|(?:{number}d)?(?:{number}h)?(?:{number}m)?(?:{number}s)?", text, re.ASCII) and text:
-        seconds = sum(float(n) * units[u] for n, u in re.findall(rf"({number})([dhms]?)", text))
-        if 0 < seconds <= MAX_DURATION:
-            return seconds
-    raise argparse.ArgumentTypeError(f"{text!r} is no duration: write 300, 90s, 5m or 1h30m; above 0, at most 366d")
+def _names(words: Sequence[str]) -> List[str]:
+    """The names in options that take several, with commas, repeated, or both."""
+    return [name.strip() for word in _as_utf8(words) for name in word.split(",")]
 
 
+def _as_utf8(words: Sequence[str]) -> List[str]:
+    """Arguments as text that stands for their bytes whatever the locale, as the environment's is."""
+    if sys.getfilesystemencoding() == "utf-8":
+        return list(words)
+    return [os.fsencode(word).decode("utf-8", "surrogateescape") for word in words]
+
+
+def _run(options: Any, command: List[str]) -> int:
+    host = _host_environment()
+    only = options.only
+    try:
+        snapshot = _ask("run", command, options)
+    except HotenvError as error:
+        if not options.optional or error.code not in (EXIT_NO_SESSION, EXIT_UNREACHABLE):
+            raise
+        _say(f"{str(error).split(';')[0]}; running without one")
+        snapshot, only = {}, []
+    env = _child_environment(host, _chosen(snapshot, only), options)
+
+    def become() -> None:
+        if options.guards:
+            _run_hermetic(options.guards, command, env, snapshot, [options.socket] if options.socket else [])
+        _exec(command, env)
+
+    if options.mask:
+        _unfold("masked launch")
+        return _run_masked(become, _redactor(snapshot, _names(options.no_mask)))
+    become()
+
+
+def _ask(command: str, args: List[str], options: Any) -> Dict[str, str]:
+    return fetch(command, _as_utf8(args), options.socket, peer_uid=options.peer_uid)
+
+
+def _child_environment(host: Dict[str, str], snapshot: Dict[str, str], options: Any) -> Dict[str, str]:
+    """Host or allowlist, snapshot, --define, --bin: always in this order."""
+    define = dict(snapshot)
+    define.update(text.partition("=")[::2] for text in _as_utf8(options.define))
+    kept = _names(options.pass_through) if options.isolated else list(host)
+    return build_isolated_env(host, kept, define, _as_utf8(options.bin))
+
+
+def _chosen(snapshot: Dict[str, str], only: Sequence[str]) -> Dict[str, str]:
+    """The variables that --only names, by name or PREFIX*; a name that is not there is a usage error."""
+    if not only:
+        return snapshot
+    chosen: Dict[str, str] = {}
+    for wanted in _names(only):
+        names = [name for name in snapshot
+                 if name == wanted or wanted.endswith("*") and name.startswith(wanted[:-1])]
+        if not names:
+            import difflib
+
+            near = difflib.get_close_matches(wanted.rstrip("*"), snapshot, 5, 0.5)
+            hint = f"; near it: {', '.join(map(_shown, near))}" if near else ""
+            name = _shown(wanted) or "variable without a name"
+            raise HotenvError(EXIT_USAGE, f"--only: the session has no {name}{hint}")
+        chosen.update((name, snapshot[name]) for name in names)
+    return chosen
+
+
+def _dump(options: Any) -> int:
+    snapshot = _chosen(_ask("dump", [], options), options.only)
+    form = _as_plain if options.format == "plain" else _FORMATS[options.format]
+    return _write(1, form(snapshot).encode("utf-8", "surrogateescape"))
+
+
+def _as_plain(env: Dict[str, str]) -> str:
+    return "".join([f"{name}={value}\n" for name, value in env.items()])
+
+
+# ---- hermetic, and the other commands with their options: `serve`, `run -- COMMAND...` and `dump` alone come not here
+
+
+def _hermetic_command(argv: List[str]) -> int:
+    """Every error of ours is 1 here: 2 says that something was blocked."""
+    try:
+        own, target = _split(argv)
+        if {"-h", "--help"} & set(own):
+            _unfold("options")
+            _unfold("commands")
+            return _hermetic_help()
+        if not target:
+            raise HotenvError(1, "hermetic: the target goes after `--`: hotenv hermetic [GUARDS] -- TARGET...")
+        asked = _parse_guards(own, "hermetic", f"; see: {_invocation()} hermetic --help")
+        _run_hermetic(_guard_options(asked, os.environ), target, _host_environment())
+    except HotenvError as error:
+        raise HotenvError(1, str(error)) from None
+
+
+_fold("commands", r'''
 # How the options of `hermetic` begin, which `run` takes as well.
 _GUARDS = ("--no-network", "--allow-", "--no-subprocess", "--fs-", "--strict-imports", "--profile", "--trace")
 
@@ -5359,377 +5723,22 @@ def _dump_command(argv: List[str]) -> int:
     _unfold("formats")
     parser = _parser("dump", "Print the session's environment.", "  hotenv dump --format names")
     parser.add_argument("--only", metavar="NAMES", action="append", help="print these alone: NAME,PREFIX*,...")
-    parser.add_argument("--format", choices=list(_FORMATS),
+    parser.add_argument("--format", choices=["plain", *_FORMATS],
                         help="plain (KEY=VALUE), dotenv (to be parsed), sh (for eval), json, nul, names")
     _add_session_options(parser)
     return _dump(parser.parse_args(argv, _Options()))
 ''')
 
 
-# ==== command line ====================================================================================================
-# One function a command, and the one place that prints an error and picks an exit code.
-
-
-def main(argv: Optional[Sequence[str]] = None) -> int:
-    """The command line; returns the exit status, except where it becomes another program or dies of a signal."""
-    return _status(lambda: _command(list(sys.argv[1:] if argv is None else argv)))
-
-
-def _status(work: Callable[[], int]) -> int:
-    try:
-        if not hasattr(_socket, "AF_UNIX") or os.name != "posix":
-            raise HotenvError(EXIT_SYSTEM, "this system's Python has no Unix sockets, which hotenv is made of: "
-                                           "it runs on Linux and macOS")
-        return work()
-    except _Afterwards as left:
-        rest = left.work
-    except HotenvError as error:
-        _say(str(error))
-        return error.code
-    except SystemExit as finished:  # argparse, after --help
-        return finished.code if isinstance(finished.code, int) else int(finished.code is not None)
-    except KeyboardInterrupt:
-        return _die_of(_signal.SIGINT)
-    except _Killed as signalled:
-        return _die_of(signalled.number)
-    except OSError as error:
-        _say(f"{error.strerror or type(error).__name__}")
-        return EXIT_SYSTEM
-    except MemoryError:
-        _say("out of memory")
-        return EXIT_SYSTEM
-    except Exception as error:  # a traceback's last line may hold a value: say where, and no more
-        trace = error.__traceback__
-        while trace and trace.tb_next:
-            trace = trace.tb_next
-        _say(f"internal error: {type(error).__name__} at line {trace.tb_lineno if trace else '?'}; please report it")
-        return EXIT_SYSTEM
-    return rest()
-
-
-def _at_the_end(work: Callable[[], int], forked: bool = False) -> int:
-    """Does what goes on for long. In a script only after its last line: up to there Python keeps the script's syntax
-    tree, which would cost a server 5 MB as long as it lives."""
-    def leave() -> NoReturn:
-        status = EXIT_SYSTEM
-        try:
-            status = _status(work)
-        finally:
-            os._exit(status)
-
-    frame = sys._getframe()
-    while frame.f_back:
-        frame = frame.f_back
-    if frame.f_globals is globals():  # nobody goes on after us, neither runpy nor a profiler nor a program of yours
-        import atexit
-
-        atexit.register(leave)
-        return 0
-    if forked:
-        leave()
-    return work()
-
-
-def _say(message: str, prefix: str = "hotenv: ") -> None:
-    if sys.stderr is None:  # it was closed; print() would take stdout instead
-        return
-    try:
-        print(prefix + message, file=sys.stderr, flush=True)
-    except (OSError, ValueError):
-        sys.stderr = None  # broken or full, and that is to change no exit status: not even when Python flushes it
-
-
-def _command(argv: List[str]) -> int:
-    if argv[:2] == ["run", "--"] and len(argv) > 2:  # the forms of every day, without argparse: 4 ms
-        return _run(_Options, argv[2:])
-    if argv == ["dump"]:
-        return _dump(_Options)
-    if argv == ["serve"]:
-        return _serve(_Options)
-    name = argv[0] if argv else ""
-    if name in ("-h", "--help"):
-        return _write(1, _USAGE.encode())
-    if name in ("-V", "--version"):
-        return _write(1, f"hotenv {__version__}\n".encode())
-    if name not in _COMMANDS:
-        if not name:
-            _say(_USAGE.rstrip(), prefix="")
-            return EXIT_USAGE
-        import difflib
-
-        near = difflib.get_close_matches(name, _COMMANDS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_COMMANDS)}"
-        raise HotenvError(EXIT_USAGE, f"no command {_shown(name)}: {hint}")
-    rooms, function = _COMMANDS[name]
-    for room in rooms:
-        _unfold(room)
-    return globals()[function](argv[1:])
-
-
-class _Options:
-    """Every option of every command as it is when nothing is said."""
-
-    socket = peer_uid = level = log = policy = audit = None
-    force = background = prompt = isolated = optional = mask = json = False
-    guards = None
-    timeout, max_age, format = IDLE_TIMEOUT, MAX_DURATION, "plain"
-    pass_through: List[str] = []
-    define: List[str] = []
-    bin: List[str] = []
-    no_mask: List[str] = []
-    only: List[str] = []
-    remote: List[str] = []
-
-
-_USAGE = """\
-usage: hotenv serve [options] < secrets.env    hold an environment in memory, for this directory
-       hotenv run [options] -- COMMAND...      run a command with it, from here or below
-       hotenv dump [options]                   print it
-       hotenv status | stop                    look at the session, or end it
-       hotenv shellenv | --version             print a shell function for this file; the version
-       hotenv hermetic [GUARDS] -- TARGET...   run a Python program with guards, no session
-       hotenv mcp [options]                    shells for an agent that must not see the values
-
-A session ends after 5 idle minutes. `hotenv COMMAND --help` has options and an example.
-"""
-
-
-# ---- serve
-
-
-def _serve(options: Any) -> int:
-    _open_standard_descriptors()
-    if os.path.lexists(MARKER) and not options.force:
-        raise _refusal()
-    _name_process()
-    _harden()
-    if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
-        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # nothing is there yet to clean up
-    entries = _parse_entries(_read_input())
-    prompt = None
-    if options.prompt:
-        _unfold("terminal")
-        prompt = _Terminal().ask
-    elif os.isatty(2):
-        entries = _noting_questions(entries)
-    if os.environ.get("HOTENV_SOCKET") and os.isatty(2):
-        _say("HOTENV_SOCKET is set: `run` asks that session, not this one, until you unset it")
-    env = resolve_env(entries, _host_environment(), prompt)
-    response, count = _encode_snapshot(env), len(env)
-    if len(response) > MAX_RESPONSE:
-        raise HotenvError(EXIT_INPUT, f"the environment is over {MAX_RESPONSE >> 20} MiB encoded: no client takes it")
-    del entries, env
-    _give_back_memory()
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.close(null)
-    if options.background:
-        _unfold("daily use")
-        return _serve_in_background(options, response, count)
-    return _at_the_end(lambda: _hold(options, response, count, lambda: None))
-
-
-def _noting_questions(entries: Iterable[Tuple[str, Any]]) -> Iterator[Tuple[str, Any]]:
-    for name, value in entries:
-        if isinstance(value, _Template) and value.question is not None:
-            _say(f"the value of {name} begins with `?` and is taken as it is: to be asked for it, use --prompt")
-        yield name, value
-
-
-def _open_standard_descriptors() -> None:
-    """Closed ones would be given to the next file that is opened: a socket must not become stderr."""
-    for descriptor in (0, 1, 2):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)
-
-
-def _refusal() -> HotenvError:
-    if os.path.isdir(MARKER):
-        return HotenvError(EXIT_REFUSED, f"{MARKER} is here already, and is a directory: move it away, as --force "
-                                          "replaces files only")
-    try:
-        _connect(_read_marker(MARKER)).close()
-    except HotenvError as error:
-        if error.code == EXIT_UNREACHABLE:
-            state = "but nobody answers there any more;"
-        else:
-            state = f"but cannot be believed ({error});"
-    else:
-        state = f"and its session still answers: use it, or end it with `{_invocation()} stop`;"
-    return HotenvError(EXIT_REFUSED, f"{MARKER} is here already, {state} `{_invocation()} serve --force` replaces it")
-
-
-def _read_input() -> bytes:
-    terminal = os.isatty(2)
-    if os.isatty(0) and terminal:
-        _say("type NAME=VALUE lines, then Ctrl-D on a line of its own")
-    chunks, size = [], 0
-    try:
-        while size <= MAX_INPUT:
-            chunk = os.read(0, 1 << 20)
-            if not chunk:
-                break
-            chunks.append(chunk)
-            size += len(chunk)
-    except OSError as error:
-        raise _system_error(error, "cannot read stdin") from None
-    if size > MAX_INPUT:
-        raise HotenvError(EXIT_INPUT, f"stdin holds more than {MAX_INPUT >> 20} MiB: is this the file that you meant?")
-    if not size and terminal:
-        _say("stdin is empty, and so is this session: did the left side of the pipe fail?")
-    return b"".join(chunks)
-
-
-def _hold(options: Any, response: bytes, count: int, ready: Callable[[], None]) -> int:
-    """Binds, publishes and serves, and leaves nothing behind."""
-    import atexit
-
-    _give_back_memory()
-    signals = _Signals()
-    files = listener = None
-    served = False
-    try:
-        files = _SessionFiles()
-        listener = files.bind()
-        signals.die_if_received()
-        _raise_descriptor_limit()
-        server = _Server(listener, response, files, _Log(2, options.level), options.timeout, options.max_age)
-        files.stamp(time.time() + server.deadline - _now())
-        signals.die_if_received()  # not later: with --force, publish ends another session
-        files.publish(options.force)  # whoever sees the marker sees a session: from here on a signal ends one
-        talks = os.isatty(2) and options.level != "quiet"
-        if talks:
-            _say(f"session {files.id} ready: {count} variable{'' if count == 1 else 's'}, "
-                 f"idle timeout {_duration(options.timeout)}")
-        ready()
-        served = True
-        reason = server.run(signals)
-        atexit.register(signals.ignore)
-    except HotenvError as error:
-        raise _refusal() if error.code == EXIT_REFUSED else error
-    except OSError as error:
-        raise _system_error(error, "cannot serve") from None
-    finally:
-        if listener:
-            listener.close()  # cleaning up needs a descriptor, and there may be no other left
-        if files:
-            files.remove() if served else files.undo()
-    if talks and not options.background:  # there, stderr is the log by now
-        _say(f"session {files.id} {reason}")
-    return 0
-
-
-# ---- run and dump
-
-
-def _split(argv: List[str]) -> Tuple[List[str], List[str]]:
-    """What stands before the first `--` is ours; what stands behind it is the command's, to the letter."""
-    if "--" not in argv:
-        return argv, []
-    at = argv.index("--")
-    return argv[:at], argv[at + 1:]
-
-
-def _names(words: Sequence[str]) -> List[str]:
-    """The names in options that take several, with commas, repeated, or both."""
-    return [name.strip() for word in _as_utf8(words) for name in word.split(",")]
-
-
-def _as_utf8(words: Sequence[str]) -> List[str]:
-    """Arguments as text that stands for their bytes whatever the locale, as the environment's is."""
-    if sys.getfilesystemencoding() == "utf-8":
-        return list(words)
-    return [os.fsencode(word).decode("utf-8", "surrogateescape") for word in words]
-
-
-def _run(options: Any, command: List[str]) -> int:
-    host = _host_environment()
-    only = options.only
-    try:
-        snapshot = _ask("run", command, options)
-    except HotenvError as error:
-        if not options.optional or error.code not in (EXIT_NO_SESSION, EXIT_UNREACHABLE):
-            raise
-        _say(f"{str(error).split(';')[0]}; running without one")
-        snapshot, only = {}, []
-    env = _child_environment(host, _chosen(snapshot, only), options)
-
-    def become() -> None:
-        if options.guards:
-            _run_hermetic(options.guards, command, env, snapshot, [options.socket] if options.socket else [])
-        _exec(command, env)
-
-    if options.mask:
-        _unfold("masked launch")
-        return _run_masked(become, _redactor(snapshot, options.no_mask))
-    become()
-
-
-def _ask(command: str, args: List[str], options: Any) -> Dict[str, str]:
-    return fetch(command, _as_utf8(args), options.socket, peer_uid=options.peer_uid)
-
-
-def _child_environment(host: Dict[str, str], snapshot: Dict[str, str], options: Any) -> Dict[str, str]:
-    """Host or allowlist, snapshot, --define, --bin: always in this order."""
-    define = dict(snapshot)
-    define.update(text.partition("=")[::2] for text in _as_utf8(options.define))
-    kept = _names(options.pass_through) if options.isolated else list(host)
-    return build_isolated_env(host, kept, define, _as_utf8(options.bin))
-
-
-def _chosen(snapshot: Dict[str, str], only: Sequence[str]) -> Dict[str, str]:
-    """The variables that --only names, by name or PREFIX*; a name that is not there is a usage error."""
-    if not only:
-        return snapshot
-    chosen: Dict[str, str] = {}
-    for wanted in _names(only):
-        names = [name for name in snapshot
-                 if name == wanted or wanted.endswith("*") and name.startswith(wanted[:-1])]
-        if not names:
-            import difflib
-
-            near = difflib.get_close_matches(wanted.rstrip("*"), snapshot, 5, 0.5)
-            hint = f"; near it: {', '.join(map(_shown, near))}" if near else ""
-            name = _shown(wanted) or "variable without a name"
-            raise HotenvError(EXIT_USAGE, f"--only: the session has no {name}{hint}")
-        chosen.update((name, snapshot[name]) for name in names)
-    return chosen
-
-
-def _dump(options: Any) -> int:
-    snapshot = _chosen(_ask("dump", [], options), options.only)
-    form = _as_plain if options.format == "plain" else _FORMATS[options.format]
-    return _write(1, form(snapshot).encode("utf-8", "surrogateescape"))
-
-
-def _as_plain(env: Dict[str, str]) -> str:
-    return "".join([f"{name}={value}\n" for name, value in env.items()])
-
-
-def _write(descriptor: int, data: bytes) -> int:
-    """All of it; a reader that has gone is no error, a full disk is one."""
-    left = memoryview(data)
-    try:
-        while left:
-            left = left[os.write(descriptor, left):]
-    except BrokenPipeError:
-        pass
-    except OSError as error:
-        raise _system_error(error, "cannot write the output") from None
-    return 0
-
-
 _COMMANDS = {  # command -> the folds that hold it, its function
-    "serve": (("options",), "_serve_command"),
-    "run": (("options",), "_run_command"),
-    "dump": (("options",), "_dump_command"),
+    "serve": (("options", "commands"), "_serve_command"),
+    "run": (("options", "commands"), "_run_command"),
+    "dump": (("options", "commands"), "_dump_command"),
     "status": (("options", "daily use"), "_status_command"),
     "stop": (("options", "daily use"), "_stop_command"),
     "shellenv": (("options", "daily use"), "_shellenv_command"),
     "hermetic": (("hermetic host",), "_hermetic_command"),
-    "mcp": (("options", "mcp"), "_mcp_command"),
+    "mcp": (("options", "commands", "mcp"), "_mcp_command"),
 }
 
 if __name__ == "__main__":

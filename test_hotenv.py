@@ -3665,6 +3665,31 @@ def test_no_two_rooms_share_a_name():
     assert {name for name in names if names.count(name) > 1} <= {"_json_quote", "_json_scanner"}  # the fallback's
 
 
+def test_a_room_calls_only_rooms_above_it():
+    """As the head of the file says; a room is what stands below a banner, with its folds."""
+    text = HOTENV.read_text()
+    banners = [number for number, line in enumerate(text.split("\n"), 1) if line.startswith("# ====")]
+    defined, used = {}, []
+
+    def look(source, above):
+        for node in ast.parse(source).body:
+            room = sum(banner < node.lineno + above for banner in banners)
+            names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+            targets = getattr(node, "targets", [getattr(node, "target", None)])
+            mine = {each.id for each in targets if isinstance(each, ast.Name)} | {getattr(node, "name", "")}
+            defined.update(dict.fromkeys(mine & set(vars(hotenv)), room))
+            local = {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
+            local |= {each.id for each in ast.walk(node) if isinstance(each, ast.Name)
+                      and isinstance(each.ctx, ast.Store)}
+            used.append((room, sorted(mine)[-1], names - local - mine))
+
+    look(text, 0)
+    for line, source in hotenv._folds.values():
+        look(source, line - 1)
+    assert len(defined) > 300
+    assert [(name, other) for room, name, names in used for other in names if defined.get(other, room) > room] == []
+
+
 def codes_of(things):
     """The code of these functions, and of the methods of these classes."""
     for thing in things:
