@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Measures hotenv beside the programs that people would use instead, all of them in one run.
+"""Measures hotenv beside a bare interpreter and the programs that people would use instead, all of them in one run.
 
     python3 .ci/bench.py [--peers] [--json] [--quick] [--only NAME...] [--hotenv PATH]
 
-Every figure is a ratio between medians of runs that took turns, so that whatever else the machine did, it did to both
-sides. Processes start in a plain virtual environment made for the purpose: no `.pth` file, none of the caller's PYTHON*
-variables, because an interpreter that is slow to start makes every ratio look good. What is measured lives in one
-temporary directory; nothing outside it is written, and nothing is left of it at the end.
+Every figure is a ratio or a difference of medians of runs that took turns, so that whatever else the machine did, it
+did to both sides. Processes start in a plain virtual environment made for the purpose: no `.pth` file, none of the
+caller's PYTHON* variables, because an interpreter that is slow to start makes every ratio look good. It is of the
+Python that runs this file. All that is measured lives in one temporary directory, of which nothing is left.
 
-Peers: direnv and envdir are used when they are on PATH. `--peers` also installs python-dotenv, dotenv-cli, dotenvx,
-hermetic-seal, execkit-mcp, and httpie as a program to guard, into the temporary directory, which takes a package index.
-What is missing is named below the table.
+`--peers` installs python-dotenv, dotenv-cli, dotenvx, hermetic-seal, execkit-mcp, and httpie as a program to guard,
+into that directory, which takes a package index. What is missing is named below the table. The exit status is 1 if a
+figure is missed or could not be measured, with a line for each on stderr; a peer that is missing is no reason.
 
 To add a figure, write a function that takes a Bench and yields Rows, and put it into MEASUREMENTS at the end.
 """
@@ -18,48 +18,56 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import glob
+import importlib
+import io
 import json
+import multiprocessing
 import os
 import platform
 import py_compile
 import random
 import resource
+import shlex
 import shutil
 import signal
 import socket
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, NamedTuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNS, QUICK_RUNS = 31, 3
 MEASUREMENT_LIMIT = 900  # seconds; a measurement that hangs is ended rather than waited for
 MEGABYTE = 1_000_000
-REQUEST = b'{"command":"run","args":["true"]}\n'
-# What pip and others write for an entry point, in essence.
-PLAIN_SCRIPT = "import sys\nfrom hotenv import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
+FORK = multiprocessing.get_context("fork")
 VARIABLES = "".join(f"SERVICE_{n:02}_TOKEN=s3cr3t-{n:02}-0123456789abcdefghijklmnopqrst\n" for n in range(50))
-PYPI = {"python-dotenv": "python-dotenv[cli]==1.2.4", "hermetic-seal": "hermetic-seal==1.0.0", "httpie": "httpie",
-        "execkit-mcp": "execkit-mcp==0.10.1"}
 
 
 class Row(NamedTuple):
-    """One line of the table. Without a figure it is shown for comparison only; without `measured`, `note` says why."""
+    """One line of the table. Without a figure it is shown for comparison only."""
 
     what: str
-    measured: Optional[float]
-    figure: Optional[float] = None
+    measured: float | None  # None: a peer is missing, or `note` says what is
+    figure: float | None = None
     at_least: bool = False
     unit: str = "times"
     note: str = ""
 
     @property
-    def reached(self) -> Optional[bool]:
+    def bound(self) -> str:
+        return "" if self.figure is None else f"at {'least' if self.at_least else 'most'} {self.figure:g}"
+
+    @property
+    def found(self) -> str:
+        return "-" if self.measured is None else f"{self.measured:.2f}" + f" {self.unit}" * (self.unit != "times")
+
+    @property
+    def reached(self) -> bool | None:
         if self.figure is None or self.measured is None:
             return None
         return self.measured >= self.figure if self.at_least else self.measured <= self.figure
@@ -68,37 +76,15 @@ class Row(NamedTuple):
 # ==== measuring =======================================================================================================
 # Nothing here knows of hotenv: taking turns, timing a process, asking a socket.
 
-def interleave(candidates: Dict[Any, Callable[[], float]], rounds: int) -> Dict[Any, float]:
+def interleave(candidates: dict[Any, Callable[[], float]], rounds: int) -> dict[Any, float]:
     """The median of what each candidate returns, one call of each in every round, in a new order each time."""
-    samples: Dict[Any, List[float]] = {name: [] for name in candidates}
+    samples: dict[Any, list[float]] = {name: [] for name in candidates}
     turns = random.Random(1)
     for _ in range(rounds + 1):
-        for name in turns.sample(sorted(candidates), len(candidates)):
+        for name in turns.sample(list(candidates), len(candidates)):
             samples[name].append(candidates[name]())
     # The first round warmed the caches.
     return {name: statistics.median(values[1:]) for name, values in samples.items()}
-
-
-def timed(argv: List[str], environment: Dict[str, str], processor: Optional[List[float]] = None) -> float:
-    """Seconds from before the spawn until the process has ended, which it has to do with status 0.
-
-    The processor time of it and its children is added to `processor`.
-    """
-    quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
-    begin = time.perf_counter()
-    pid = os.posix_spawn(argv[0], argv, environment, file_actions=quiet)
-    try:
-        _, status, usage = os.wait4(pid, 0)
-    except BaseException:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        raise
-    took = time.perf_counter() - begin
-    if status:
-        raise RuntimeError(f"{' '.join(argv)} ended with status {status:#x}")
-    if processor is not None:
-        processor.append(usage.ru_utime + usage.ru_stime)
-    return took
 
 
 def timed_call(function: Callable[[], object]) -> float:
@@ -107,11 +93,75 @@ def timed_call(function: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
+class Process(NamedTuple):
+    """How one that is measured is started; `before` is called in it, between fork and exec."""
+
+    argv: list[str]
+    environment: dict[str, str]
+    before: Callable[[], object] | None = None
+
+    def run(self) -> tuple[float, float]:
+        """Seconds until it has ended, which it has to do with status 0, and its and its children's processor time."""
+        quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+        begin = time.perf_counter()
+        if self.before:
+            null = subprocess.DEVNULL
+            popen = subprocess.Popen(self.argv, env=self.environment, preexec_fn=self.before,  # it has to live on
+                                     stdin=null, stdout=null, stderr=null)
+            pid = popen.pid
+        else:
+            pid = os.posix_spawn(self.argv[0], self.argv, self.environment, file_actions=quiet)
+        try:
+            _, status, usage = os.wait4(pid, 0)
+        except BaseException:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise
+        took = time.perf_counter() - begin
+        if status:
+            raise RuntimeError(f"{' '.join(self.argv)} ended with status {status:#x}")
+        return took, usage.ru_utime + usage.ru_stime
+
+
+class Spent(NamedTuple):
+    """Medians, of which processor time shows less of what else the machine did."""
+
+    wall: dict[str, float]
+    processor: dict[str, float]
+
+    def row(self, what: str, name: str, base: str, figure: float | None = None) -> Row:
+        if name not in self.wall:
+            return Row(what, None, figure)
+        spent = self.processor[name] / self.processor[base]
+        note = f"{milliseconds(self.wall[name])}; processor time {spent:.2f} times"
+        return Row(what, self.wall[name] / self.wall[base], figure, note=note)
+
+    def bare(self, what: str, name: str) -> Row:
+        note = f"processor time {milliseconds(self.processor[name])}"
+        return Row(what, self.wall[name] * 1000, unit="ms", note=note)
+
+    def over(self, what: str, name: str, base: str, figure: float) -> Row:
+        note = f"{(self.wall[name] - self.wall[base]) * 1000:+.1f} ms elapsed"
+        return Row(what, (self.processor[name] - self.processor[base]) * 1000, figure, unit="ms", note=note)
+
+
+def processes(commands: dict[str, Process], runs: int) -> Spent:
+    spent: dict[str, list[float]] = {name: [] for name in commands}
+
+    def run(name: str) -> float:
+        took, processor = commands[name].run()
+        spent[name].append(processor)
+        return took
+
+    wall = interleave({name: lambda name=name: run(name) for name in commands}, runs)
+    return Spent(wall, {name: statistics.median(values[1:]) for name, values in spent.items()})
+
+
 def ask(path: str) -> bytes:
     """One request, and the whole answer."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
-        connection.sendall(REQUEST)
+        connection.sendall(b'{"command":"run","args":["true"]}\n')
         pieces = []
         while True:
             piece = connection.recv(1 << 16)
@@ -122,111 +172,95 @@ def ask(path: str) -> bytes:
 
 def requests_per_second(path: str, clients: int, requests: int) -> float:
     """What `clients` processes get answered together, each asking `requests` times, one after the other."""
-    gate, opener = os.pipe()
-    reports, report = os.pipe()
-    pids = []
-    try:
-        for _ in range(clients):
-            pid = os.fork()
-            if not pid:
-                _client(path, requests, gate, opener, report)
-            pids.append(pid)
-        os.close(opener)
-        opener = -1
-        while pids:
-            if os.waitpid(pids[-1], 0)[1]:
-                raise RuntimeError(f"a client of {path} got no proper answer")
-            pids.pop()
-        spans = list(struct.iter_unpack("dd", os.read(reports, 16 * clients)))
-    finally:
-        for descriptor in (gate, opener, reports, report):
-            if descriptor >= 0:
-                os.close(descriptor)
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError, ChildProcessError):
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-    return clients * requests / (max(end for _, end in spans) - min(begin for begin, _ in spans))
+    gate, spans = FORK.Barrier(clients), FORK.SimpleQueue()
 
-
-def _client(path: str, requests: int, gate: int, opener: int, report: int) -> None:
-    status = 1
-    try:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(60)  # no client outlives the run, whatever the server does
-        os.close(opener)
+    def client() -> None:
         expected = len(ask(path))
-        os.read(gate, 1)  # returns when the last holder of the other end has closed it: all begin together
+        gate.wait(60)
         begin = time.perf_counter()
-        if expected and all(len(ask(path)) == expected for _ in range(requests)):
-            os.write(report, struct.pack("dd", begin, time.perf_counter()))
-            status = 0
+        if not expected or any(len(ask(path)) != expected for _ in range(requests)):
+            sys.exit(1)
+        spans.put((begin, time.perf_counter()))
+
+    asking = [FORK.Process(target=client, daemon=True) for _ in range(clients)]
+    try:
+        for process in asking:
+            process.start()
+        for process in asking:
+            process.join(60)
+            if process.exitcode != 0:
+                raise RuntimeError(f"a client of {path} got no proper answer")
     finally:
-        os._exit(status)
+        for process in asking:
+            process.kill()
+    begins, ends = zip(*[spans.get() for _ in asking])
+    return clients * requests / (max(ends) - min(begins))
 
 
-def resident(pid: int) -> float:
-    """Resident memory in MB. A hardened process shows nothing else."""
-    with open(f"/proc/{pid}/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize() / MEGABYTE
-
-
-def wait_for(condition: Callable[[], object], what: str, pause: float = 0.0005) -> object:
+def wait_for(condition: Callable[[], object], what: str, pause: float = 0.0005) -> None:
     deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        found = condition()
-        if found:
-            return found
+    while not condition():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"waited 20 s for {what}")
         time.sleep(pause)
-    raise RuntimeError(f"waited 20 s for {what}")
 
 
 @contextlib.contextmanager
-def running(argv: List[str], **options) -> Iterator[subprocess.Popen]:
+def running(argv: list[str], **options) -> Iterator[subprocess.Popen]:
     """A process that is gone when the block is left."""
     process = subprocess.Popen(argv, **options)
     try:
         yield process
     finally:
-        for stop in (process.terminate, process.kill):
-            stop()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(10)
-        for pipe in (process.stdin, process.stdout):
-            if pipe:
-                pipe.close()
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired, BrokenPipeError):
+            process.communicate(timeout=10)  # closes its pipes too
+        process.kill()
+        process.wait()
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"
 
 
 # ==== the bench =======================================================================================================
-# Where everything is measured: one temporary directory with a virtual environment, a project and the peers.
+# Where everything is measured: one temporary directory with a virtual environment, projects and the peers.
 
 DROPPED = ("PYTHON", "HOTENV", "HERMETIC", "XDG_", "VIRTUAL_ENV")  # of the caller's environment
-
-
-class Session(NamedTuple):
-    process: subprocess.Popen
-    directory: str
-    socket: str
+# A peer: who installs it, its package, its program, and what `run -- true` is for it; {} is a dotenv file.
+PEERS = {
+    "python-dotenv": ("pip", "python-dotenv[cli]==1.2.4", "dotenv", "-f {} run -- true"),
+    "hermetic-seal": ("pip", "hermetic-seal==1.0.0", "hermetic", ""),
+    "httpie": ("pip", "httpie", "http", ""),
+    "execkit-mcp": ("pip", "execkit-mcp==0.10.1", "execkit-mcp", ""),
+    "dotenv-cli": ("npm", "dotenv-cli", "dotenv", "-e {} -- true"),
+    "dotenvx": ("npm", "@dotenvx/dotenvx", "dotenvx", "run --quiet -f {} -- true"),
+}
 
 
 class Bench:
     """What a measurement is given: `runs`, paths, a clean `environment`, the `peers` found, and live sessions."""
 
     def __init__(self, hotenv: str, directory: str, quick: bool, peers: bool) -> None:
-        self.hotenv = hotenv
-        self.directory = directory
-        self.quick = quick
+        self.hotenv, self.directory, self.quick = hotenv, directory, quick
         self.runs = QUICK_RUNS if quick else RUNS
-        self.peers: Dict[str, List[str]] = {}
-        self.missing: List[str] = []
-        home = self.make_directory("home")
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(DROPPED)}
-        self.environment = {**kept, "HOME": home, "XDG_RUNTIME_DIR": self.make_directory("r")}
-        self.python = self._make_interpreter()
-        self.command = self.console_script("hotenv", PLAIN_SCRIPT)
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(DROPPED)}
+        self.environment = {**kept, "HOME": self.make_directory("home"), "XDG_RUNTIME_DIR": self.make_directory("r")}
+        venv = os.path.join(directory, "venv")
+        self.call([sys.executable, "-m", "venv", "--without-pip", venv])
+        self.packages, self.python, self.command = packages_of(venv), f"{venv}/bin/python", self.install(venv)
         self.project = self.make_project("project", VARIABLES)
-        self.script = os.path.join(self.project, "tools", "hotenv.py")
-        self._find_peers(peers)
+        self.script = f"{self.project}/tools/hotenv.py"
+        self.hello = self.write(f"{directory}/hello", f"#!{self.python}\nprint('hello')\n", 0o700)
+        self.peers: dict[str, list[str]] = {}
+        self.missing: list[str] = []
+        for name in PEERS:
+            try:
+                if not peers:
+                    raise RuntimeError("installed only with --peers")
+                self.peers[name] = self._install_peer(name)
+            except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+                self.missing.append(f"{name}: {error}")
 
     def make_directory(self, name: str) -> str:
         path = os.path.join(self.directory, name)
@@ -235,10 +269,9 @@ class Bench:
 
     def make_project(self, name: str, text: str) -> str:
         """A directory with its own secrets.env and its own copy of the script."""
-        project = self.make_directory(name)
-        self.write(os.path.join(project, "secrets.env"), text)
-        os.mkdir(os.path.join(project, "tools"))
-        shutil.copy(self.hotenv, os.path.join(project, "tools", "hotenv.py"))
+        project = os.path.dirname(self.make_directory(f"{name}/tools"))
+        self.write(f"{project}/secrets.env", text)
+        shutil.copy(self.hotenv, f"{project}/tools/hotenv.py")
         return project
 
     def write(self, path: str, text: str, mode: int = 0o600) -> str:
@@ -247,10 +280,20 @@ class Bench:
         os.chmod(path, mode)
         return path
 
-    def timed(self, *argv: str) -> float:
-        return timed(list(argv), self.environment)
+    def install(self, venv: str) -> str:
+        """hotenv as pip would install it: its bytecode beside it, and the script that pip 25 and later write."""
+        module = shutil.copy(self.hotenv, f"{packages_of(venv)}/hotenv.py")
+        py_compile.compile(module, doraise=True, invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP)
+        body = "import sys\nfrom hotenv import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
+        return self.write(f"{venv}/bin/hotenv", f"#!{venv}/bin/python\n{body}", 0o700)
 
-    def call(self, argv: List[str], **options) -> str:
+    def process(self, *argv: str, environment: dict[str, str] | None = None, before: Any = None) -> Process:
+        return Process(list(argv), environment or self.environment, before)
+
+    def timed(self, *argv: str) -> float:
+        return self.process(*argv).run()[0]
+
+    def call(self, argv: list[str], **options) -> str:
         """Runs a step of the preparation and returns its output, which is shown only if it fails."""
         options = {"env": self.environment, "cwd": self.directory, "stdin": subprocess.DEVNULL, **options}
         done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, **options)
@@ -258,196 +301,114 @@ class Bench:
             raise RuntimeError(f"{' '.join(argv)}: {done.stdout.decode(errors='replace').strip()[-500:]}")
         return done.stdout.decode()
 
-    def worker(self, function: str, *arguments: object, python: str = "") -> List[str]:
-        """The argv that runs a function of this file in a process of its own. -B: no bytecode beside the sources."""
-        code = f"import sys; sys.path.insert(0, {HERE!r}); import {NAME} as bench; bench.{function}(*{arguments!r})"
-        return [python or self.python, "-B", "-c", code]
-
-    def result_of(self, function: str, *arguments: object, python: str = "", cwd: str = "") -> Any:
-        """What a function of this file prints as JSON, in a process of its own."""
-        argv = self.worker(function, *arguments, python=python)
-        done = subprocess.run(argv, env=self.environment, cwd=cwd or self.directory, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, check=True, timeout=MEASUREMENT_LIMIT)
-        return json.loads(done.stdout)
-
-    def _make_interpreter(self) -> str:
-        venv = os.path.join(self.directory, "venv")
-        self.call([sys.executable, "-m", "venv", "--without-pip", venv])
-        self.packages = glob.glob(os.path.join(venv, "lib", "python*", "site-packages"))[0]
-        remove_pth(venv)
-        module = shutil.copy(self.hotenv, os.path.join(self.packages, "hotenv.py"))
-        py_compile.compile(module, doraise=True, invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP)
-        return os.path.join(venv, "bin", "python")
-
-    def console_script(self, name: str, body: str, python: str = "") -> str:
-        """An installed command, with hotenv.py and its bytecode in the virtual environment's site-packages."""
-        python = python or self.python
-        return self.write(os.path.join(os.path.dirname(python), name), f"#!{python}\n{body}", 0o700)
+    def module(self, name: str = "hotenv", packages: str = "") -> Any:
+        """A module of the virtual environment, in this process: what is measured then is no start."""
+        sys.path.insert(0, packages or self.packages)
+        try:
+            return importlib.import_module(name)
+        finally:
+            del sys.path[0]
 
     @contextlib.contextmanager
-    def session(self, *options: str, text: str = VARIABLES, log: str = os.devnull, installed: bool = False,
-                flags: Sequence[str] = ()) -> Iterator[Session]:
-        """A live session in a project of its own, its stderr in the file `log`; its server is gone afterwards."""
+    def session(self, *options: str, text: str = VARIABLES, **how: Any) -> Iterator[tuple[str, int]]:
+        """A live session in a project of its own, and its server's pid; it is gone afterwards."""
         project = self.make_project(f"session-{len(os.listdir(self.directory))}", text)
-        with self.serving(project, *options, log=log, installed=installed, flags=flags) as process:
-            marker = os.path.join(project, ".hotenv")
-            wait_for(lambda: os.path.exists(marker) or process.poll() is not None, "a marker")
+        with self.serving(project, *options, **how) as process:
+            wait_for(lambda: os.path.exists(f"{project}/.hotenv") or process.poll() is not None, "a marker")
             if process.poll() is not None:
                 raise RuntimeError(f"serve ended with status {process.returncode}")
-            yield Session(process, project, socket_of(project))
+            yield project, process.pid
         shutil.rmtree(project)
 
     @contextlib.contextmanager
     def serving(self, project: str, *options: str, log: str = os.devnull, installed: bool = False,
-                flags: Sequence[str] = ()) -> Iterator[subprocess.Popen]:
-        """`serve` just started in a project; whether it is ready already is for the caller to find out."""
-        script = [self.command] if installed else [self.python, *flags, os.path.join(project, "tools", "hotenv.py")]
-        argv = [*script, "serve", *options]
-        with open(os.path.join(project, "secrets.env")) as text, open(log, "w") as stderr:
+                flags: tuple[str, ...] = ()) -> Iterator[subprocess.Popen]:
+        """`serve` just started, its stderr in the file `log`; the caller finds out whether it is ready already."""
+        script = [self.command] if installed else [self.python, *flags, f"{project}/tools/hotenv.py"]
+        with open(f"{project}/secrets.env") as text, open(log, "w") as stderr:
+            argv = [*script, "serve", *options]
             with running(argv, env=self.environment, cwd=project, stdin=text, stderr=stderr) as process:
                 yield process
 
-    @contextlib.contextmanager
-    def background_session(self) -> Iterator[str]:
-        """A project with a session as a user starts one; it is stopped afterwards."""
-        project = self.make_project("background", VARIABLES)
-        hotenv = [self.python, os.path.join(project, "tools", "hotenv.py")]
-        with open(os.path.join(project, "secrets.env")) as text:
-            self.call([*hotenv, "serve", "--background"], cwd=project, stdin=text)
-        try:
-            yield project
-        finally:
-            self.call([*hotenv, "stop"], cwd=project)
-        shutil.rmtree(project)
-
-    # -- peers
-
-    def _find_peers(self, install: bool) -> None:
-        secrets = os.path.join(self.project, "secrets.env")
-        for name, prepare in (("python-dotenv", self._install_from_pypi), ("dotenv-cli", self._install_from_npm),
-                              ("dotenvx", self._install_from_npm), ("direnv", self._set_up_direnv),
-                              ("envdir", self._set_up_envdir), ("hermetic-seal", self._install_from_pypi),
-                              ("httpie", self._install_from_pypi), ("execkit-mcp", self._install_from_pypi)):
-            try:
-                self.peers[name] = prepare(name, secrets, install)
-            except (LookupError, OSError, RuntimeError, subprocess.SubprocessError) as error:
-                self.missing.append(f"{name}: {error.args[0] if isinstance(error, LookupError) else error}")
-
-    def _install_from_pypi(self, name: str, secrets: str, install: bool) -> List[str]:
-        if not install:
-            raise LookupError("installed only with --peers")
-        venv = os.path.join(self.directory, name)
-        programs = os.path.join(venv, "bin")
-        pip = [os.path.join(programs, "python"), "-m", "pip", "--quiet", "--no-cache-dir", "install"]
-        self.call([sys.executable, "-m", "venv", venv])
-        self.call([*pip, PYPI[name]], env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""})
-        remove_pth(venv)
-        program = {"python-dotenv": "dotenv", "hermetic-seal": "hermetic", "httpie": "http"}.get(name, name)
-        arguments = ["-f", secrets, "run", "--", "true"] if name == "python-dotenv" else []
-        return [os.path.join(programs, program), *arguments]
-
-    def _install_from_npm(self, name: str, secrets: str, install: bool) -> List[str]:
-        if not install:
-            raise LookupError("installed only with --peers")
-        prefix = self.make_directory(name)
-        package = {"dotenv-cli": "dotenv-cli", "dotenvx": "@dotenvx/dotenvx"}[name]
-        npm = [on_path("npm"), "install", "--loglevel=error", "--no-audit", "--no-fund", "--prefix", prefix, package]
-        self.call(npm, cwd=prefix, env={**os.environ, "npm_config_cache": os.path.join(prefix, "cache")})
-        program = os.path.join(prefix, "node_modules", ".bin", {"dotenv-cli": "dotenv", "dotenvx": "dotenvx"}[name])
-        return [program, "-e", secrets, "--", "true"] if name == "dotenv-cli" else [
-            program, "run", "--quiet", "-f", secrets, "--", "true"]
-
-    def _set_up_direnv(self, name: str, secrets: str, install: bool) -> List[str]:
-        direnv = on_path(name)
-        directory = self.make_directory(name)
-        self.write(os.path.join(directory, ".envrc"), f"dotenv {secrets}\n")
-        self.environment["DIRENV_LOG_FORMAT"] = ""
-        self.call([direnv, "allow", directory])
-        return [direnv, "exec", directory, "true"]
-
-    def _set_up_envdir(self, name: str, secrets: str, install: bool) -> List[str]:
-        envdir = on_path(name)
-        directory = self.make_directory(name)
-        for line in VARIABLES.splitlines():
-            variable, _, value = line.partition("=")
-            self.write(os.path.join(directory, variable), value)
-        return [envdir, directory, on_path("true")]
+    def _install_peer(self, name: str) -> list[str]:
+        installer, package, program, arguments = PEERS[name]
+        place = self.make_directory(name)
+        if installer == "pip":
+            programs = f"{place}/bin"
+            self.call([sys.executable, "-m", "venv", place])
+            pip = [f"{programs}/python", "-m", "pip", "--quiet", "--no-cache-dir", "install", package]
+            self.call(pip, env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""})
+            packages_of(place)
+        else:
+            programs = f"{place}/node_modules/.bin"
+            npm = ["npm", "install", "--loglevel=error", "--no-audit", "--no-fund", "--prefix", place, package]
+            self.call(npm, cwd=place, env={**os.environ, "npm_config_cache": f"{place}/cache"})
+        return [f"{programs}/{program}", *arguments.format(f"{self.project}/secrets.env").split()]
 
 
-def on_path(program: str) -> str:
-    found = shutil.which(program)
-    if not found:
-        raise LookupError("not on PATH")
-    return found
-
-
-def remove_pth(venv: str) -> None:
-    """Each .pth file is read, and its code run, at every start of the interpreter."""
-    for path in glob.glob(os.path.join(venv, "lib", "python*", "site-packages", "*.pth")):
+def packages_of(venv: str) -> str:
+    """Its site-packages, without .pth files: each is read, and its code run, at every start of the interpreter."""
+    packages = glob.glob(f"{venv}/lib/python*/site-packages")[0]
+    for path in glob.glob(f"{packages}/*.pth"):
         os.remove(path)
+    return packages
 
 
 def socket_of(project: str) -> str:
-    with open(os.path.join(project, ".hotenv")) as marker:
+    with open(f"{project}/.hotenv") as marker:
         return marker.read().strip()[len("socket="):]
 
 
 # ==== start-up ========================================================================================================
 # What `run -- true` costs, against an interpreter that does nothing and against the peers.
 
-OLD_PIP_SCRIPT = (
-    "# -*- coding: utf-8 -*-\nimport re\nimport sys\nfrom hotenv import main\nif __name__ == '__main__':\n"
-    "    sys.argv[0] = re.sub(r'(-script\\.pyw|\\.exe)?$', '', sys.argv[0])\n    sys.exit(main())\n")
-PEER_FIGURES = {"python-dotenv": 0.65, "dotenv-cli": 0.36, "dotenvx": 0.13, "direnv": None, "envdir": None}
-
-
 def start_up(bench: Bench) -> Iterator[Row]:
     run = ("run", "--", "true")
     isolated = f"import sys; sys.path.append({bench.packages!r}); import hotenv; sys.exit(hotenv.main())"
-    commands = {
-        "pass": [bench.python, "-c", "pass"],
-        "pass -I -S": [bench.python, "-I", "-S", "-c", "pass"],
-        "vendored": [bench.python, bench.script, *run],
-        "installed": [bench.command, *run],
-        "old pip": [bench.console_script("hotenv-old-pip", OLD_PIP_SCRIPT), *run],
-        "isolated": [bench.python, "-I", "-S", "-c", isolated, *run],
-        **{peer: bench.peers[peer] for peer in PEER_FIGURES if peer in bench.peers},
-    }
-    with bench.session("--quiet") as session:
-        os.chdir(session.directory)  # `run` finds its marker here
-        took = interleave({name: lambda argv=argv: bench.timed(*argv) for name, argv in commands.items()}, bench.runs)
-    base, ours = took["pass"], took["vendored"]
-    yield Row("python3 -c pass", base * 1000, unit="ms")
-    yield Row("python3 -I -S -c pass", took["pass -I -S"] * 1000, unit="ms")
-    yield Row("run, vendored script / python3 -c pass", ours / base, 3.1, note=milliseconds(ours))
-    yield Row("run, installed / python3 -c pass", took["installed"] / base, 1.4, note=milliseconds(took["installed"]))
-    yield Row("run, installed by a pip before 25 (its script imports re)", took["old pip"] / base,
-              note=milliseconds(took["old pip"]))
-    over_bare = f"{milliseconds(took['isolated'])}; {took['isolated'] / took['pass -I -S']:.2f} of -I -S -c pass"
-    yield Row("run, -I -S and import / python3 -c pass", took["isolated"] / base, 1.25, note=over_bare)
-    for peer, figure in PEER_FIGURES.items():
-        if peer in took:
-            yield Row(f"run, vendored script / {peer}", ours / took[peer], figure, note=milliseconds(took[peer]))
-        else:
-            yield Row(f"run, vendored script / {peer}", None, figure, note="missing")
+    figures = {"vendored script": 4.8, "-m, from the second time on": 1.8, "installed": 1.3, "by shellenv": 1.3,
+               "imported with -I -S": 1.25}
+    peers = {"python-dotenv": 0.95, "dotenv-cli": None, "dotenvx": None}
+    with bench.session("--quiet") as (project, _):
+        os.chdir(project)  # `run` finds its marker here, and -m its module
+        spent = processes({
+            "pass": bench.process(bench.python, "-c", "pass"),
+            "pass -I -S": bench.process(bench.python, "-I", "-S", "-c", "pass"),
+            "vendored script": bench.process(bench.python, f"{project}/tools/hotenv.py", *run),
+            "-m, from the second time on": bench.process(bench.python, "-m", "tools.hotenv", *run),
+            "installed": bench.process(bench.command, *run),
+            "by shellenv": bench.process(*shell_function(bench), *run),
+            "imported with -I -S": bench.process(bench.python, "-I", "-S", "-c", isolated, *run),
+            **{peer: bench.process(*bench.peers[peer]) for peer in peers if peer in bench.peers},
+        }, bench.runs)
+    yield spent.bare("python3 -c pass", "pass")
+    yield spent.bare("python3 -I -S -c pass", "pass -I -S")
+    for name, figure in figures.items():
+        yield spent.row(f"run, {name} / python3 -c pass", name, "pass", figure)
+    for peer, figure in peers.items():
+        measured, note = None, ""
+        if peer in spent.wall:
+            measured, note = spent.wall["vendored script"] / spent.wall[peer], milliseconds(spent.wall[peer])
+        yield Row(f"run, vendored script / {peer}", measured, figure, note=note)
 
 
-def milliseconds(seconds: float) -> str:
-    return f"{seconds * 1000:.1f} ms"
+def shell_function(bench: Bench) -> list[str]:
+    """What the function that `shellenv` prints calls, without the shell."""
+    function = bench.call([bench.python, bench.script, "shellenv"]).strip()
+    if not function.startswith("hotenv() { ") or not function.endswith(' "$@"; }'):
+        raise RuntimeError(f"this is no function of shellenv's: {function}")
+    return shlex.split(function[len("hotenv() { "):-len(' "$@"; }')])
 
 
 def ready(bench: Bench) -> Iterator[Row]:
     """From the start of `serve` until somebody who polls for its marker has an answer."""
     project = bench.make_project("ready", VARIABLES)
-    marker = os.path.join(project, ".hotenv")
 
     def until_answered(installed: bool) -> float:
         begin = time.perf_counter()
         with bench.serving(project, installed=installed):
-            wait_for(lambda: os.path.exists(marker), "a marker", pause=0.0002)
+            wait_for(lambda: os.path.exists(f"{project}/.hotenv"), "a marker", pause=0.0002)
             ask(socket_of(project))
-            took = time.perf_counter() - begin
-        return took
+            return time.perf_counter() - begin
 
     took = interleave({
         "pass": lambda: bench.timed(bench.python, "-c", "pass"),
@@ -455,7 +416,7 @@ def ready(bench: Bench) -> Iterator[Row]:
         "installed": lambda: until_answered(True)}, bench.runs)
     for kind in ("vendored script", "installed"):
         what = f"serve until an answer, {kind} / python3 -c pass"
-        yield Row(what, took[kind] / took["pass"], 4, note=milliseconds(took[kind]))
+        yield Row(what, took[kind] / took["pass"], 8, note=milliseconds(took[kind]))
 
 
 # ==== the server ======================================================================================================
@@ -463,25 +424,24 @@ def ready(bench: Bench) -> Iterator[Row]:
 def throughput(bench: Bench) -> Iterator[Row]:
     """Requests a second, against a loop in the same Python that does nothing but accept, receive, send and close."""
     requests = 50 if bench.quick else 1000
-    log = os.path.join(bench.directory, "requests.log")
-    bare = os.path.join(bench.directory, "r", "bare.sock")
-    with bench.session("--quiet") as quiet, bench.session(log=log) as logged:
-        loop = bench.worker("bare_loop", bare, len(ask(quiet.socket)))
-        with running(loop, env=bench.environment):
-            wait_for(lambda: os.path.exists(bare), "the bare loop")
-            for clients in (4, 8):
-                rates = interleave({
-                    name: lambda path=path: requests_per_second(path, clients, requests)
-                    for name, path in (("bare", bare), ("quiet", quiet.socket), ("logged", logged.socket))}, bench.runs)
-                for kind, figure in (("quiet", 0.77), ("logged", 0.7)):
-                    what = f"server, requests a second, {clients} clients, {kind} / bare loop"
-                    note = f"{rates[kind]:,.0f} and {rates['bare']:,.0f} a second"
-                    yield Row(what, rates[kind] / rates["bare"], figure, at_least=True, note=note)
+    bare = f"{bench.directory}/r/bare.sock"
+    with bench.session("--quiet") as (quiet, _), bench.session(log=f"{bench.directory}/requests.log") as (logged, _):
+        paths = {"bare": bare, "quiet": socket_of(quiet), "logged": socket_of(logged)}
+        loop = FORK.Process(target=bare_loop, args=(bare, ask(paths["quiet"])), daemon=True)
+        loop.start()
+        wait_for(lambda: os.path.exists(bare), "the bare loop")
+        for clients in (4, 8):
+            rates = interleave({name: lambda path=path: requests_per_second(path, clients, requests)
+                                for name, path in paths.items()}, bench.runs)
+            for kind, figure in (("quiet", 0.88), ("logged", 0.8)):
+                yield Row(f"server, requests a second, {clients} clients, {kind} / bare loop",
+                          rates[kind] / rates["bare"], figure, at_least=True,
+                          note=f"{rates[kind]:,.0f} and {rates['bare']:,.0f} a second")
+        loop.kill()
 
 
-def bare_loop(path: str, size: int) -> None:
-    """The least that a server in Python can do. Runs in a process of its own until it is terminated."""
-    reply = b"x" * size
+def bare_loop(path: str, reply: bytes) -> None:
+    """The least that a server in Python can do. Runs in a process of its own until it is killed."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path + "~")
     listener.listen(128)
@@ -493,115 +453,58 @@ def bare_loop(path: str, size: int) -> None:
         connection.close()
 
 
-def silent_connections(bench: Bench, count: int = 1000, requests: int = 50) -> Iterator[Row]:
-    """One request while others are connected and say nothing; a round is over before the server drops those."""
-    with bench.session("--quiet") as session:
-        holder = bench.worker("hold_silently", session.socket, count)
-        with running(holder, env=bench.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-
-            def one_request() -> float:
-                ask(session.socket)  # answered after the server has dealt with all that came before
-                return statistics.median(timed_call(lambda: ask(session.socket)) for _ in range(requests))
-
-            def tell(word: bytes) -> int:
-                process.stdin.write(word)
-                process.stdin.flush()
-                return int(process.stdout.readline())
-
-            def beside_silence() -> float:
-                tell(b"open\n")
-                took = one_request()
-                still_open.append(tell(b"close\n"))
-                for _ in range(10):
-                    ask(session.socket)
-                return took
-
-            still_open: List[int] = []
-            took = interleave({"silent": beside_silence, "alone": one_request}, bench.runs)
-    note = f"{took['silent'] * 1000:.3f} and {took['alone'] * 1000:.3f} ms"
-    if min(still_open) < count:
-        note += f"; only {min(still_open)} stayed open"
-    what = f"server, one request, {count:,} silent connections / none"
-    yield Row(what, took["silent"] / took["alone"], 1.5, note=note)
-
-
-def hold_silently(path: str, count: int) -> None:
-    """For each line read, opens `count` connections, or closes them and says how many the server had not closed."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard if 0 < hard < 1 << 20 else count + 100, hard))
-    connections: List[socket.socket] = []
-    for line in iter(sys.stdin.readline, ""):
-        if line.strip() == "open":
-            for _ in range(count):
-                connection = socket.socket(socket.AF_UNIX)
-                connection.connect(path)
-                connections.append(connection)
-            print(count, flush=True)
-        else:
-            print(sum(map(is_open, connections)), flush=True)
-            for connection in connections:
-                connection.close()
-            connections.clear()
-
-
-def is_open(connection: socket.socket) -> bool:
-    try:
-        return bool(connection.recv(1, socket.MSG_DONTWAIT))
-    except BlockingIOError:
-        return True
-    except ConnectionResetError:
-        return False
-
-
 def memory(bench: Bench) -> Iterator[Row]:
     """Resident memory of a server that has answered, less that of an interpreter with the same modules.
 
     A script's own compilation leaves something behind, so it is measured both ways.
     """
     if not os.path.exists("/proc/self/statm"):
-        yield Row("server, memory over its modules", None, 4, unit="MB", note="no /proc/PID/statm here")
-        return
-    modules = modules_of_a_server(bench)
-    largest = "".join(f"KEY_{n:05}={'v' * 1000}\n" for n in range(2000))  # as much as exec takes on most systems
+        return (yield Row("server, memory over its modules", None, 8, unit="MB", note="no /proc/PID/statm here"))
+    idle_code = f"import sys, {', '.join(modules_of_a_server(bench))}\nprint(flush=True)\nsys.stdin.read()"
+    responses: dict[str, int] = {}
 
-    def serving(text: str, installed: bool) -> float:
-        with bench.session("--quiet", text=text, installed=installed) as session:
+    def serving(what: str, text: str, installed: bool) -> float:
+        with bench.session("--quiet", text=text, installed=installed) as (project, pid):
             for _ in range(5):
-                ask(session.socket)
-            return resident(session.process.pid)
+                responses[what] = len(ask(socket_of(project)))
+            return resident(pid)
 
     def idle() -> float:
-        code = f"import sys, {', '.join(modules)}\nprint(flush=True)\nsys.stdin.read()"
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        with running([bench.python, "-c", code], env=bench.environment, **pipes) as process:
+        with running([bench.python, "-c", idle_code], env=bench.environment, **pipes) as process:
             if not process.stdout.readline():
                 raise RuntimeError("the interpreter to compare with did not start")
             return resident(process.pid)
 
-    texts = {"50 variables": VARIABLES, "2,000 variables, 2 MB": largest}
-    servers = {(kind, what): lambda text=text, kind=kind: serving(text, kind == "installed")
+    texts = {"50 variables": VARIABLES,  # and as much as exec takes on most systems
+             "2,000 variables, 2 MB": "".join(f"KEY_{n:05}={'v' * 1000}\n" for n in range(2000))}
+    servers = {(kind, what): lambda what=what, text=text, kind=kind: serving(what, text, kind == "installed")
                for kind in ("vendored script", "installed") for what, text in texts.items()}
-    found = interleave({("", "idle"): idle, **servers}, bench.runs)
-    alone = found["", "idle"]
+    found = interleave({"idle": idle, **servers}, min(bench.runs, 11))
     for kind, what in servers:
-        over = found[kind, what] - alone - 2 * len(texts[what]) / MEGABYTE
-        note = f"{found[kind, what]:.1f} MB, the interpreter {alone:.1f}"
-        yield Row(f"server, {kind}, {what}: memory over modules + 2 snapshots", over, 4, unit="MB", note=note)
+        over = found[kind, what] - found["idle"] - 1.2 * responses[what] / MEGABYTE
+        note = f"{found[kind, what]:.1f} MB, the interpreter {found['idle']:.1f}"
+        yield Row(f"server, {kind}, {what}: memory over modules + 1.2 responses", over, 8, unit="MB", note=note)
 
 
-def modules_of_a_server(bench: Bench) -> List[str]:
-    log = os.path.join(bench.directory, "imports.log")
-    with bench.session("--quiet", log=log, flags=("-X", "importtime")) as session:
-        ask(session.socket)
+def resident(pid: int) -> float:
+    """Resident memory in MB. A hardened process shows nothing else."""
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / MEGABYTE
+
+
+def modules_of_a_server(bench: Bench) -> list[str]:
+    log = f"{bench.directory}/imports.log"
+    with bench.session("--quiet", log=log, flags=("-X", "importtime")) as (project, _):
+        ask(socket_of(project))
     with open(log) as file:
         names = [line.rpartition("|")[2].strip() for line in file if line.startswith("import time:")]
     return [name for name in names if name not in ("imported package", "sitecustomize", "usercustomize")]
 
 
 # ==== the parser ======================================================================================================
-# Measured in one process each, since importing costs more than parsing does.
 
-def compared_shapes(size: int) -> Dict[str, str]:
+def compared_shapes(size: int) -> dict[str, str]:
     plain = "SERVICE_{:06}_SETTING=some-value-{:06}-of-common-length\n"
     quoted = 'SERVICE_{:06}_SETTING="first \\"line\\"\\nsecond line {:06}"  # with a remark\n'
     lines = {"KEY=value lines": plain, "quoted lines": quoted}
@@ -609,74 +512,54 @@ def compared_shapes(size: int) -> Dict[str, str]:
     return {**shapes, "one long value": 'KEY="' + "0123456789abcdefghijklmnopqrstuvwxyz+/\n" * (size // 39) + '"\n'}
 
 
-def linear_shapes(size: int) -> Dict[str, str]:
+def linear_shapes(size: int) -> dict[str, str]:
     """The shapes on which parsers turn quadratic; some of them are refused, and that has to be linear too."""
     return {
         **compared_shapes(size),
         "blanks": "KEY=a" + " " * size + "b\n",
+        "blank lines": "\n" * size + "KEY=a\n",
         "${": "KEY=" + "${" * (size // 2) + "\n",
+        "references": "A=b\nKEY=" + "${A}" * (size // 4) + "\n",
         "#": "KEY=a" + "#" * size + "\n",
+        "blanks and #": "KEY=a" + " #" * (size // 2) + "\n",
         "backslashes": 'KEY="' + "\\\\" * (size // 2) + '"\n',
+        "escaped quotes": 'KEY="' + '\\"' * (size // 2) + '"\n',
+        "a quote that never ends": 'KEY="' + "'\n" * (size // 2),
+        "exports": "A=b\n" + "export A\n" * (size // 9),
     }
 
 
 def parser_against_python_dotenv(bench: Bench) -> Iterator[Row]:
-    figures = {"KEY=value lines": 12, "quoted lines": 3.5, "one long value": 15}
+    figures = {"KEY=value lines": 10, "quoted lines": 4, "one long value": 20}
     if "python-dotenv" not in bench.peers:
-        for shape, figure in figures.items():
-            yield Row(f"parser, {shape} / python-dotenv", None, figure, at_least=True, note="missing")
-        return
-    python = os.path.join(os.path.dirname(bench.peers["python-dotenv"][0]), "python")
-    for shape, (ours, theirs, size) in parsing(bench, "compare_parsers", python).items():
-        note = f"{size / ours / MEGABYTE:.0f} and {size / theirs / MEGABYTE:.1f} MB/s"
-        yield Row(f"parser, {shape} / python-dotenv", theirs / ours, figures[shape], at_least=True, note=note)
-
-
-def parser_is_linear(bench: Bench) -> Iterator[Row]:
-    for shape, (small, large, size) in parsing(bench, "compare_sizes").items():
-        speed = size / large / MEGABYTE
-        if shape == "KEY=value lines":
-            yield Row(f"parser, 10 MB of {shape}", speed, 40, at_least=True, unit="MB/s")
-        yield Row(f"parser, {shape}, ten times the size", large / small, 12, note=f"{speed:,.0f} MB/s")
-
-
-def parsing(bench: Bench, function: str, python: str = "") -> Dict[str, list]:
-    return bench.result_of(function, bench.packages, 100_000 if bench.quick else MEGABYTE, bench.runs, python=python)
-
-
-def compare_parsers(packages: str, size: int, runs: int) -> None:
-    parse = our_parser(packages)
-    import dotenv
-    import io
+        return (yield from [Row(f"parser, {shape} / python-dotenv", None, figures[shape], True) for shape in figures])
+    parse, dotenv = parser_of(bench), bench.module("dotenv", packages_of(f"{bench.directory}/python-dotenv"))
 
     def parse_theirs(text: str) -> dict:
-        return dotenv.dotenv_values(stream=io.StringIO(text), interpolate=False)
+        return dict(dotenv.dotenv_values(stream=io.StringIO(text), interpolate=False))
 
-    found = {}
-    for shape, text in compared_shapes(size).items():
+    for shape, text in compared_shapes(MEGABYTE // (10 if bench.quick else 1)).items():
         if parse(text) != parse_theirs(text):
             raise RuntimeError(f"the two parsers do not agree on {shape}")
         took = interleave({"ours": lambda: timed_call(lambda: parse(text)),
-                           "theirs": lambda: timed_call(lambda: parse_theirs(text))}, runs)
-        found[shape] = took["ours"], took["theirs"], len(text)
-    print(json.dumps(found))
+                           "theirs": lambda: timed_call(lambda: parse_theirs(text))}, bench.runs)
+        note = " and ".join(f"{len(text) / seconds / MEGABYTE:.1f} MB/s" for seconds in took.values())
+        yield Row(f"parser, {shape} / python-dotenv", took["theirs"] / took["ours"], figures[shape], True, note=note)
 
 
-def compare_sizes(packages: str, size: int, runs: int) -> None:
-    parse = our_parser(packages)
+def parser_is_linear(bench: Bench) -> Iterator[Row]:
+    parse, size = parser_of(bench), MEGABYTE // (10 if bench.quick else 3)
     large_shapes = linear_shapes(10 * size)
-    found = {}
     for shape, small in linear_shapes(size).items():
         large = large_shapes.pop(shape)
         took = interleave({"small": lambda: timed_call(lambda: parse(small)),
-                           "large": lambda: timed_call(lambda: parse(large))}, runs)
-        found[shape] = took["small"], took["large"], len(large)
-    print(json.dumps(found))
+                           "large": lambda: timed_call(lambda: parse(large))}, min(bench.runs, 7))
+        yield Row(f"parser, {shape}, ten times the size", took["large"] / took["small"], 12,
+                  note=f"{len(large) / took['large'] / MEGABYTE:,.0f} MB/s")
 
 
-def our_parser(packages: str) -> Callable[[str], dict]:
-    sys.path.append(packages)
-    import hotenv
+def parser_of(bench: Bench) -> Callable[[str], dict]:
+    hotenv = bench.module()
 
     def parse(text: str) -> dict:
         try:
@@ -688,220 +571,248 @@ def our_parser(packages: str) -> Callable[[str], dict]:
 
 
 # ==== masking =========================================================================================================
-# What Redactor does with a log, by itself and as `run --mask` with its processes and pipes.
+# What Redactor does with a log.
 
 def masking(bench: Bench) -> Iterator[Row]:
-    size = MEGABYTE if bench.quick else 20 * MEGABYTE
-    log = bench.write(os.path.join(bench.directory, "masking.log"), log_text(size))
-    secrets = "".join(f"{name}='{value}'\n" for name, value in twenty_variables().items())
-    alone = bench.result_of("mask_log", bench.packages, log, bench.runs)
-    with bench.session("--quiet", text=secrets) as session:
-        os.chdir(session.directory)
-        mask = [bench.command, "run", "--mask", "--"]
-        took = interleave({
-            "pass": lambda: bench.timed(bench.python, "-c", "pass"),
-            "true": lambda: bench.timed(*mask, "true"),
-            "cat": lambda: bench.timed(*mask, "cat", log)}, bench.runs)
-    os.remove(log)
-    yield Row("masking a log, 20 variables", size / alone / MEGABYTE, 25, at_least=True, unit="MB/s")
-    yield Row("run --mask -- cat log, installed", size / took["cat"] / MEGABYTE, unit="MB/s")
-    yield Row("run --mask -- true, installed / python3 -c pass", took["true"] / took["pass"],
-              note=milliseconds(took["true"]))
+    size = MEGABYTE // 2 if bench.quick else 20 * MEGABYTE
+    log, variables, urls = log_text(size, False), twenty_variables(), twenty_urls()
+    cases = {"masking a log, 20 variables": (variables, log.encode(), 1 << 16, 80),
+             "the same, URLs in both": (urls, log_text(size // 4, True).encode(), 1 << 16, 16),
+             "masking a log, in writes of 64 bytes": (variables, log[:size // 10].encode(), 64, 9)}
+    masks = {what: masker(bench, *case[:3]) for what, case in cases.items()}
+    alone = interleave({what: lambda mask=mask: timed_call(mask) for what, mask in masks.items()}, bench.runs)
+    for what, (_, text, _, figure) in cases.items():
+        yield Row(what, len(text) / alone[what] / MEGABYTE, figure, at_least=True, unit="MB/s")
 
-
-def twenty_variables() -> Dict[str, str]:
-    """Of the kinds that are usual: tokens, hexadecimal keys, passwords, addresses with a password, short settings."""
-    draw = random.Random(20)
-
-    def characters(alphabet: str, count: int) -> str:
-        return "".join(draw.choice(alphabet) for _ in range(count))
-
-    hexadecimal, letters = "0123456789abcdef", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-    return {
-        **{f"SERVICE_{n}_TOKEN": "tok_" + characters(letters, 36) for n in range(6)},
-        **{f"SERVICE_{n}_KEY": characters(hexadecimal, 64) for n in range(5)},
-        **{f"SERVICE_{n}_PASSWORD": characters(letters + "!+/=", 14) for n in range(4)},
-        **{f"DATABASE_{n}_URL": f"postgres://app:{characters(letters, 20)}@db-{n}.internal:5432/app" for n in range(3)},
-        "SESSION_SALT": characters(letters, 8),
-        "STAGE": "staging",
-    }
-
-
-def log_text(size: int) -> str:
-    """What a web service writes; in one line of 500 there is a value that should not be."""
-    draw = random.Random(500)
-    values = list(twenty_variables().values())
-    lines, length = [], 0
-    while length < size:
-        took, order = draw.randrange(1, 900), draw.randrange(10 ** 6)
-        text = draw.choice((
-            f'INFO  [worker-{order % 8}] app.access: GET /api/v2/orders/{order} HTTP/1.1" 200 {took * 37} {took} ms',
-            f"DEBUG [worker-{order % 8}] app.database: SELECT id, name, total FROM orders WHERE id = {order}: 1 row",
-            f"INFO  [worker-{order % 8}] app.queue: job {order:032x} for customer-{took}@example.com done, {took} left",
-            f"WARN  [worker-{order % 8}] app.payments: request {order:08x} to payments.internal/v1 took {took} ms",
-            f"ERROR [worker-{order % 8}] app.payments: connection to db-1.internal:5432 lost, attempt {took % 5} of 5"))
-        leak = f" credentials={draw.choice(values)}" if not draw.randrange(500) else ""
-        lines.append(f"2026-02-14T12:{order % 60:02}:{took % 60:02}.{took:03}Z {text}{leak}\n")
-        length += len(lines[-1])
-    return "".join(lines)[:size]
-
-
-def mask_log(packages: str, log: str, runs: int) -> None:
-    sys.path.append(packages)
-    import hotenv
-    with open(log, "rb") as file:
-        pieces = list(iter(lambda: file.read(1 << 16), b""))
-    variables = twenty_variables()
-    redactor = hotenv.Redactor(variables)
+def masker(bench: Bench, variables: dict[str, str], log: bytes, step: int) -> Callable[[], bytes]:
+    redactor = bench.module().Redactor(variables)
+    pieces = [log[at:at + step] for at in range(0, len(log), step)]
 
     def mask() -> bytes:
         stream = redactor.stream()
         return b"".join([*map(stream.feed, pieces), stream.flush()])
 
     masked = mask()
-    if b"[hidden:" not in masked or any(value.encode() in masked for value in variables.values()):
+    secrets = [value for name, value in variables.items() if name not in redactor.unmaskable]
+    leaks = [[value for value in secrets if value.encode() in text] for text in (log, masked)]
+    if len(secrets) < 19 or leaks[1] or bool(leaks[0]) != (b"[hidden:" in masked):
         raise RuntimeError("a value came through")
-    print(json.dumps(interleave({"mask": lambda: timed_call(mask)}, runs)["mask"]))
+    return mask
 
 
-# ==== hermetic ========================================================================================================
-# What guards cost before the first line of a program: in an interpreter that they reach by the bootstrap, as one in a
-# guarded program's children is; and with hotenv in front, as a user starts it.
+def characters(draw: random.Random, count: int, more: str = "") -> str:
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" + more
+    return "".join(draw.choice(letters) for _ in range(count))
+
+
+def twenty_variables() -> dict[str, str]:
+    """Of the kinds that are usual: tokens, hexadecimal keys, passwords, addresses with a password, short settings."""
+    draw = random.Random(20)
+    return {
+        **{f"SERVICE_{n}_TOKEN": "tok_" + characters(draw, 36) for n in range(6)},
+        **{f"SERVICE_{n}_KEY": f"{draw.getrandbits(256):064x}" for n in range(5)},
+        **{f"SERVICE_{n}_PASSWORD": characters(draw, 14, "!+/=") for n in range(4)},
+        **{f"DATABASE_{n}_URL": f"postgres://app:{characters(draw, 20)}@db-{n}.internal:5432/app" for n in range(3)},
+        "SESSION_SALT": characters(draw, 8),
+        "STAGE": "staging",
+    }
+
+
+def twenty_urls() -> dict[str, str]:
+    """Webhooks, services and registries with a password or a token in their address."""
+    draw = random.Random(21)
+    return {
+        **{f"WEBHOOK_{n}_URL": f"https://hooks.example.com/services/T0{n}/{characters(draw, 24)}" for n in range(7)},
+        **{f"SERVICE_{n}_URL": f"https://app:{characters(draw, 20)}@service-{n}.example.com/v2/" for n in range(7)},
+        **{f"API_{n}_URL": f"https://api.example.com/v{n}/events?key={characters(draw, 32)}" for n in range(6)},
+    }
+
+
+def log_text(size: int, urls: bool) -> str:
+    """What a web service writes; in one line of 500 there is a value that should not be."""
+    draw = random.Random(500)
+    values = list((twenty_urls() if urls else twenty_variables()).values())
+    lines, length = [], 0
+    while length < size:
+        took, order = draw.randrange(1, 900), draw.randrange(10 ** 6)
+        line = draw.choice((
+            f'INFO  [worker-{order % 8}] app.access: GET /api/v2/orders/{order} HTTP/1.1" 200 {took * 37} {took} ms',
+            f"DEBUG [worker-{order % 8}] app.database: SELECT id, name, total FROM orders WHERE id = {order}: 1 row",
+            f"INFO  [worker-{order % 8}] app.queue: job {order:032x} for customer-{took}@example.com done, {took} left",
+            f"WARN  [worker-{order % 8}] app.payments: request {order:08x} to payments.internal/v1 took {took} ms",
+            f"ERROR [worker-{order % 8}] app.payments: connection to db-1.internal:5432 lost, attempt {took % 5} of 5"))
+        line = f"2026-02-14T12:{order % 60:02}:{took % 60:02}.{took:03}Z {line}"
+        if urls:
+            line = draw.choice((
+                f"https://api.example.com/v2/orders/{order} {took} ms",
+                f"https://cdn.example.com/assets/{order:08x}.js https://www.example.com/orders/{took}",
+                f"https://service-{took % 7}.example.com/v2/jobs/{order:08x} {took} ms",
+                f"https://hooks.example.com/services/{order:08x} https://payments.example.com/v2/{order:08x}"))
+        leak = f" credentials={draw.choice(values)}" if not draw.randrange(500) else ""
+        lines.append(f"{line}{leak}\n")
+        length += len(lines[-1])
+    return "".join(lines)[:size]
+
+
+# ==== guards ==========================================================================================================
+# What guards cost before the first line of a program: in an interpreter that they reach by its environment, as one in a
+# guarded program's children is; with hotenv in front, as a user starts it; and what of that is the kernel's part.
 
 def guards(bench: Bench) -> Iterator[Row]:
-    hello = bench.write(os.path.join(bench.directory, "hello"), f"#!{bench.python}\nprint('hello')\n", 0o700)
-    bare, guarded, all_guards = bench.environment, inside(bench, "--no-network"), inside(bench, "--profile", "all")
-    front = ["hermetic", "--no-network", "--", hello]
-    seal = bench.peers.get("hermetic-seal")
-    wall, processor = with_processor_time({
-        "bare": ([hello], bare),
-        "--no-network": ([hello], guarded),
-        "all of them": ([hello], all_guards),
-        "hotenv hermetic, installed": ([bench.command, *front], bare),
-        "hotenv hermetic, vendored script": ([bench.python, bench.script, *front], bare),
-        **({"hermetic-seal": ([*seal, *front[1:]], bare)} if seal else {})}, bench.runs)
-
-    def note(name: str) -> str:
-        return f"{milliseconds(wall[name])}; processor time {(processor[name] - processor['bare']) * 1000:+.1f} ms"
-
-    yield Row("hello world, bare", wall["bare"] * 1000, unit="ms",
-              note=f"processor time {milliseconds(processor['bare'])}")
+    front, seal = ["--no-network", "--", bench.hello], bench.peers.get("hermetic-seal")
+    spent = processes({
+        "bare": bench.process(bench.hello),
+        "--no-network": bench.process(bench.hello, environment=inside(bench, "--no-network")),
+        "all of them": bench.process(bench.hello, environment=inside(bench, "--profile", "all")),
+        "hotenv hermetic, installed": bench.process(bench.command, "hermetic", *front),
+        "hotenv hermetic, vendored script": bench.process(bench.python, bench.script, "hermetic", *front),
+        **({"hermetic-seal": bench.process(*seal, *front)} if seal else {})}, bench.runs)
+    yield spent.bare("hello world, bare", "bare")
     for name in ("--no-network", "all of them"):
-        yield Row(f"guards by the bootstrap, {name}: over bare", (wall[name] - wall["bare"]) * 1000, 3, unit="ms",
-                  note=note(name))
+        yield spent.over(f"guards in a Python that starts, {name}: processor time over bare", name, "bare", 4)
     for name in ("hotenv hermetic, installed", "hotenv hermetic, vendored script", "hermetic-seal"):
-        if name in wall:
-            yield Row(f"{name}, hello world / bare", wall[name] / wall["bare"], note=note(name))
-        else:
-            yield Row(f"{name}, hello world / bare", None, note="missing")
+        yield spent.row(f"{name}, hello world / bare", name, "bare")
 
 
-def inside(bench: Bench, *options: str) -> Dict[str, str]:
+def inside(bench: Bench, *options: str) -> dict[str, str]:
     """The environment of a guarded program, which guards each Python that is started in it."""
-    names = "PYTHONPATH", "HOTENV_GUARDS"
-    code = f"import os; print(*[os.environ[name] for name in {names}], sep='\\n')"
-    shown = bench.call([bench.command, "hermetic", *options, "--", bench.python, "-c", code]).splitlines()
-    return {**bench.environment, **dict(zip(names, shown))}
+    code = "import json, os; print(json.dumps({k: os.environ[k] for k in ('PYTHONPATH', 'HOTENV_GUARDS')}))"
+    shown = bench.call([bench.command, "hermetic", *options, "--", bench.python, "-c", code])
+    return {**bench.environment, **json.loads(shown)}
+
+
+def kernel_guards(bench: Bench) -> Iterator[Row]:
+    """The same start where uname says what machine it is, and where it says i686 (as by `setarch`), whose system calls
+    hotenv does not know: what is between them is all of the kernel's part, the imports that it needs too."""
+    what = "kernel guards, {}: processor time over the hook alone"
+    options = {"--no-network": ["--no-network"], "all of them": ["--profile", "all"]}
+    if platform.system() != "Linux" or platform.machine() != "x86_64":
+        return (yield from [Row(what.format(name), None, 5, unit="ms", note="not Linux on x86-64") for name in options])
+    personality = ctypes.CDLL(None).personality
+    known, unknown = lambda: personality(0), lambda: personality(8)  # PER_LINUX, PER_LINUX32
+    layers = [seccomp_layers(bench, before) for before in (unknown, known)]
+    if layers[0] + 1 != layers[1]:
+        raise RuntimeError(f"a guarded program has {layers[1]} seccomp filters, and without the kernel {layers[0]}")
+    commands = {}
+    for name, words in options.items():
+        argv = [bench.command, "hermetic", *words, "--", bench.hello]
+        commands[name] = bench.process(*argv, before=known)
+        commands[f"{name}, hook"] = bench.process(*argv, before=unknown)
+    spent = processes(commands, bench.runs)
+    for name in options:
+        yield spent.over(what.format(name), name, f"{name}, hook", 5)
+
+
+def seccomp_layers(bench: Bench, before: Callable[[], object]) -> int:
+    """How many filters a guarded program is under; its own /proc entry says so."""
+    code = "print([line for line in open('/proc/self/status') if line.startswith('Seccomp_filters:')][0].split()[1])"
+    argv = [bench.command, "hermetic", "--no-network", "--", bench.python, "-c", code]
+    return int(subprocess.check_output(argv, env=bench.environment, preexec_fn=before))
 
 
 def guarded_httpie(bench: Bench) -> Iterator[Row]:
     """A real program; hotenv stands in another environment, and then in the program's own, where it needs no second
     interpreter."""
     http, seal = bench.peers.get("httpie"), bench.peers.get("hermetic-seal")
-    ways = {"installed": [bench.command, "hermetic"], "vendored script": [bench.python, bench.script, "hermetic"]}
-    if http:
-        python = os.path.join(os.path.dirname(http[0]), "python")
-        packages = glob.glob(os.path.join(os.path.dirname(python), "..", "lib", "python*", "site-packages"))[0]
-        shutil.copy(bench.hotenv, os.path.join(packages, "hotenv.py"))
-        ways["installed beside it"] = [bench.console_script("hotenv", PLAIN_SCRIPT, python), "hermetic"]
-        front = {**ways, **({"hermetic-seal": seal} if seal else {})}
-        target = ["--no-network", "--", *http, "--version"]
-        wall, processor = with_processor_time({
-            "bare": ([*http, "--version"], bench.environment),
-            **{name: (argv + target, bench.environment) for name, argv in front.items()}}, bench.runs)
-        yield Row("http --version, bare", wall["bare"] * 1000, unit="ms",
-                  note=f"processor time {milliseconds(processor['bare'])}")
-    for name in ("installed", "vendored script", "installed beside it", "hermetic-seal"):
-        what = f"{'' if name == 'hermetic-seal' else 'hotenv hermetic, '}{name}, http --version / bare"
-        figure = None if name == "hermetic-seal" else 1.25
-        if not http or name not in wall:
-            yield Row(what, None, figure, note="missing")
-            continue
-        note = f"{milliseconds(wall[name])}; processor time {processor[name] / processor['bare']:.2f} times"
-        yield Row(what, wall[name] / wall["bare"], figure, note=note)
-
-
-def with_processor_time(commands: Dict[str, Tuple[List[str], Dict[str, str]]],
-                        runs: int) -> Tuple[Dict[str, float], Dict[str, float]]:
-    """Medians of elapsed and of processor time; the second shows less of what else the machine did."""
-    spent: Dict[str, List[float]] = {name: [] for name in commands}
-    wall = interleave({
-        name: lambda name=name, argv=argv, environment=environment: timed(argv, environment, spent[name])
-        for name, (argv, environment) in commands.items()}, runs)
-    return wall, {name: statistics.median(values[1:]) for name, values in spent.items()}
+    figures = {"hotenv, installed": 1.15, "hotenv, installed beside it": 1.15, "hotenv, vendored script": None,
+               "hermetic-seal": None}
+    if not http:
+        return (yield from [Row(f"http --version, {name} / bare", None, figures[name]) for name in figures])
+    target = ["hermetic", "--no-network", "--", *http, "--version"]
+    spent = processes({
+        "bare": bench.process(*http, "--version"),
+        "hotenv, installed": bench.process(bench.command, *target),
+        "hotenv, installed beside it": bench.process(bench.install(f"{bench.directory}/httpie"), *target),
+        "hotenv, vendored script": bench.process(bench.python, bench.script, *target),
+        **({"hermetic-seal": bench.process(*seal, *target[1:])} if seal else {})}, bench.runs)
+    yield spent.bare("http --version, bare", "bare")
+    for name, figure in figures.items():
+        yield spent.row(f"http --version, {name} / bare", name, "bare", figure)
 
 
 # ==== shell sessions ==================================================================================================
-# A command in a shell that stays, called in process and by an agent; all shells in one process, which takes the turns.
+# A command in a shell that stays, called in process and by an agent; this process is the agent.
 
 def shells(bench: Bench) -> Iterator[Row]:
     if not shutil.which("bash"):
-        yield Row("shell session, true, in process", None, 0.3, unit="ms", note="no bash here")
-        return
+        return (yield Row("shell session, true, in process", None, 0.3, unit="ms", note="no bash here"))
     size = (5 if bench.quick else 50) * MEGABYTE
-    output = bench.write(os.path.join(bench.directory, "output"), ("x" * 99 + "\n") * (size // 100))
-    with bench.background_session() as project:
-        agent = [bench.python, os.path.join(project, "tools", "hotenv.py"), "mcp"]
-        took = bench.result_of("compare_shells", bench.packages, agent, bench.peers.get("execkit-mcp"), output,
-                               bench.runs, cwd=project)
+    output = bench.write(f"{bench.directory}/output", ("x" * 99 + "\n") * (size // 100))
+    with bench.session("--quiet") as (project, _):
+        os.chdir(project)
+        took = compare_shells(bench, [bench.python, f"{project}/tools/hotenv.py", "mcp"], output)
     os.remove(output)
-    yield from shell_rows(took, size)
+    figures = {("true", "in process"): 0.3, ("true", "hotenv mcp"): 1, ("open, true, close", "in process"): 10}
+    for (what, way), seconds in took.items():
+        row = Row(f"shell session, {what}, {way}", seconds * 1000, figures.get((what, way)), unit="ms")
+        if what == "output":
+            figure = 200 if way == "in process" else None
+            what = f"shell session, {size // MEGABYTE} MB of output, {way}"
+            row = Row(what, size / seconds / MEGABYTE, figure, at_least=True, unit="MB/s")
+        yield row
+    if "execkit-mcp" not in bench.peers:
+        yield Row("shell session, true, execkit-mcp", None)
 
 
-def shell_rows(took: Dict[str, float], size: int) -> Iterator[Row]:
-    execkit = took.get("true, execkit-mcp")
-    for what, seconds in took.items():
-        note = ""
-        figure = {"true, in process": 0.3, "true, hotenv mcp": 0.6, "open, true, close, in process": 8}.get(what)
-        if what.startswith("output"):
-            figure = 200 if what.endswith("in process") else None
-            yield Row(f"shell session, {what}", size / seconds / MEGABYTE, figure, at_least=True, unit="MB/s")
-            continue
-        if execkit and what.startswith("true") and figure:  # a 20th of the peer's will do as well
-            figure, note = max(figure, round(execkit * 1000 / 20, 2)), f"1/{execkit / seconds:.0f} of execkit-mcp"
-        yield Row(f"shell session, {what}", seconds * 1000, figure, unit="ms", note=note)
-    if not execkit:
-        yield Row("shell session, true, execkit-mcp", None, note="missing")
+def compare_shells(bench: Bench, agent: list[str], output: str) -> dict[tuple[str, str], float]:
+    """Called in the directory of a session, whose 50 variables all the shells get."""
+    hotenv, execkit = bench.module(), bench.peers.get("execkit-mcp")
+    variables = hotenv.fetch()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with contextlib.ExitStack() as stack:
+        ours = Agent(stack.enter_context(running(agent, env=bench.environment, **pipes)), "session")
+        ways: dict[str, Callable[[], Any]] = {
+            "in process": lambda: hotenv.ShellSession(variables),
+            "hotenv mcp": lambda: AgentShell(ours, "session_open", "session_close")}
+        if execkit:
+            process = stack.enter_context(running(execkit, env={**bench.environment, **variables}, **pipes))
+            theirs = Agent(process, "session_id")
+            ways["execkit-mcp"] = lambda: AgentShell(theirs, "session_create", "session_destroy", transport="local")
+        opened = {}
+        for way, start in ways.items():
+            opened[way] = start()
+            stack.callback(opened[way].close)
+        found: dict[tuple[str, str], float] = {}
+
+        def took(what: str, calls: dict[str, Callable[[], float]], rounds: int) -> dict[tuple[str, str], float]:
+            return {(what, way): seconds for way, seconds in interleave(calls, rounds).items()}
+
+        for what, command, times, rounds in (("true", "true", 20, bench.runs),
+                                             ("output", f"cat {output}", 1, min(bench.runs, 5))):
+            found.update(took(what, {way: lambda shell=shell: statistics.median(
+                [timed_exec(shell, command) for _ in range(times)]) for way, shell in opened.items()}, rounds))
+        found.update(took("open, true, close", {way: lambda start=start: timed_call(lambda: use_once(start))
+                                                for way, start in ways.items()}, bench.runs))
+    return found
 
 
 class Agent:
-    """An MCP client by JSON lines."""
+    """An MCP client by JSON lines; `key` is how its server calls the name of a session."""
 
     def __init__(self, process: subprocess.Popen, key: str) -> None:
-        self.process = process
-        self.key = key  # how the server calls the name of a session
-        self.number = 0
+        self.process, self.key, self.number = process, key, 0
         client = {"clientInfo": {"name": "bench", "version": "1"}, "capabilities": {}}
         self._ask("initialize", {"protocolVersion": "2025-06-18", **client})
         self._tell({"method": "notifications/initialized"})
 
-    def tool(self, name: str, **arguments: object) -> Dict[str, Any]:
+    def tool(self, name: str, **arguments: object) -> dict[str, Any]:
         result = self._ask("tools/call", {"name": name, "arguments": arguments})
         if result.get("isError"):
             raise RuntimeError(f"{name}: {result}")
         return json.loads(result["content"][0]["text"])
 
-    def _tell(self, message: Dict[str, Any]) -> None:
+    def _tell(self, message: dict[str, Any]) -> None:
         self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
         self.process.stdin.flush()
 
-    def _ask(self, method: str, parameters: Dict[str, Any]) -> Dict[str, Any]:
+    def _ask(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
         self.number += 1
         self._tell({"id": self.number, "method": method, "params": parameters})
-        while True:  # notifications come in between
-            answer = json.loads(self.process.stdout.readline())
+        for line in self.process.stdout:  # notifications come in between
+            answer = json.loads(line)
             if answer.get("id") == self.number:
                 return answer["result"]
+        raise RuntimeError(f"{' '.join(self.process.args)} ended at {method}")
 
 
 class AgentShell:
@@ -918,38 +829,6 @@ class AgentShell:
         self.agent.tool(self.closing, **self.named)
 
 
-def compare_shells(packages: str, agent: List[str], execkit: Optional[List[str]], output: str, runs: int) -> None:
-    """Called in the directory of a session, whose 50 variables all the shells get."""
-    sys.path.append(packages)
-    import hotenv
-    variables = hotenv.fetch()
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with contextlib.ExitStack() as stack:
-        ours = Agent(stack.enter_context(running(agent, **pipes)), "session")
-        ways: Dict[str, Callable[[], Any]] = {
-            "in process": lambda: hotenv.ShellSession(variables),
-            "hotenv mcp": lambda: AgentShell(ours, "session_open", "session_close")}
-        if execkit:
-            process = stack.enter_context(running(execkit, env={**os.environ, **variables}, **pipes))
-            theirs = Agent(process, "session_id")
-            ways["execkit-mcp"] = lambda: AgentShell(theirs, "session_create", "session_destroy", transport="local")
-        opened = {}
-        for way, start in ways.items():
-            opened[way] = start()
-            stack.callback(opened[way].close)
-        found = {}
-        commands = {"true": ("true", 20, runs), "export A=1": ("export A=1", 20, runs),
-                    "output": (f"cat {output}", 1, min(runs, 5))}
-        for what, (command, times, rounds) in commands.items():
-            took = interleave({
-                way: lambda shell=shell: statistics.median([timed_exec(shell, command) for _ in range(times)])
-                for way, shell in opened.items()}, rounds)
-            found.update((f"{what}, {way}", seconds) for way, seconds in took.items())
-        took = interleave({way: lambda start=start: used_once(start) for way, start in ways.items()}, runs)
-        found.update((f"open, true, close, {way}", seconds) for way, seconds in took.items())
-    print(json.dumps(found))
-
-
 def timed_exec(shell: Any, command: str) -> float:
     begin = time.perf_counter()
     status = shell.exec(command)
@@ -959,40 +838,27 @@ def timed_exec(shell: Any, command: str) -> float:
     return took
 
 
-def used_once(start: Callable[[], Any]) -> float:
-    begin = time.perf_counter()
+def use_once(start: Callable[[], Any]) -> None:
     shell = start()
     timed_exec(shell, "true")
     shell.close()
-    return time.perf_counter() - begin
 
 
 # ==== command line ====================================================================================================
 
-NAME = os.path.splitext(os.path.basename(__file__))[0]
-MEASUREMENTS: List[Callable[[Bench], Iterator[Row]]] = [
-    start_up,
-    ready,
-    throughput,
-    silent_connections,
-    memory,
-    parser_against_python_dotenv,
-    parser_is_linear,
-    masking,
-    guards,
-    guarded_httpie,
-    shells,
-]
+MEASUREMENTS: list[Callable[[Bench], Iterator[Row]]] = [
+    start_up, ready, throughput, memory, parser_against_python_dotenv, parser_is_linear, masking, guards, kernel_guards,
+    guarded_httpie, shells]
 
 
-def measure(bench: Bench, names: List[str]) -> Dict[str, List[Row]]:
-    rows: Dict[str, List[Row]] = {}
-    os.chdir(bench.directory)
+def measure(bench: Bench, names: list[str]) -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = {}
     for measurement in MEASUREMENTS:
         name = measurement.__name__
         if names and name not in names:
             continue
         print(f"measuring {name}", file=sys.stderr, flush=True)
+        os.chdir(bench.directory)
         signal.alarm(MEASUREMENT_LIMIT)
         rows[name] = []
         try:
@@ -1001,22 +867,20 @@ def measure(bench: Bench, names: List[str]) -> Dict[str, List[Row]]:
             rows[name].append(Row(name, None, note=f"failed: {error}"))
         finally:
             signal.alarm(0)
-            os.chdir(bench.directory)
     return rows
 
 
-def as_table(rows: List[Row], missing: List[str]) -> str:
+def as_table(rows: list[Row], missing: list[str]) -> str:
     lines = [("what", "figure", "measured", "reached", "")]
     for row in rows:
-        bound = "" if row.figure is None else f"{'at least' if row.at_least else 'at most'} {row.figure:g}"
-        found = "-" if row.measured is None else f"{row.measured:.2f} {'' if row.unit == 'times' else row.unit}".strip()
-        lines.append((row.what, bound, found, {True: "yes", False: "NO", None: "-"}[row.reached], row.note))
+        note = row.note or "missing" * (row.measured is None)
+        lines.append((row.what, row.bound, row.found, {True: "yes", False: "NO", None: "-"}[row.reached], note))
     widths = [max(len(line[column]) for line in lines) for column in range(4)]
     table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths + [0])).rstrip() for line in lines]
     return "\n".join(table + [f"missing: {peer}" for peer in missing])
 
 
-def as_json(rows: Dict[str, List[Row]], bench: Bench) -> str:
+def as_json(rows: dict[str, list[Row]], bench: Bench) -> str:
     return json.dumps({
         "date": time.strftime("%Y-%m-%d"),
         "machine": f"{platform.platform()}, {os.cpu_count()} processors",
@@ -1051,8 +915,11 @@ def main() -> int:
         rows = measure(bench, options.only)
         os.chdir("/")
     table = [row for name in rows for row in rows[name]]
-    print(as_json(rows, bench) if options.json else as_table(table, bench.missing))
-    return int(any(row.note.startswith("failed: ") for row in table))
+    print(as_json(rows, bench) if options.json else as_table(table, bench.missing), flush=True)
+    wrong = [f"missed: {row.what}: {row.found}, {row.bound}" for row in table if row.reached is False]
+    wrong += [f"{row.what}: {row.note}" for row in table if row.note.startswith("failed: ")]
+    print(*wrong, sep="\n", end="\n" * bool(wrong), file=sys.stderr)
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":
