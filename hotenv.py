@@ -316,7 +316,7 @@ def _parse_value(text: str, start: int, raw: str, kind: int, key: str) -> str | 
     import re
     if kind == 6:
         if "#" in raw:
-            raw = re.split(r"\s#", raw, 1)[0]
+            raw = re.split(r"\s#", raw, maxsplit=1)[0]
         start += len(raw) - len(raw.lstrip())
         raw = raw.strip()
         if "${" not in raw:
@@ -608,7 +608,7 @@ def _read_marker(path: str, directory: int | None = None) -> str:
             target = os.path.join(os.path.dirname(target), os.readlink(target, dir_fd=directory))
         if not stat.S_ISREG(found.st_mode):  # seen before it is opened: that does something to a device
             raise HotenvError(EXIT_SYSTEM, f"{shown} is not a regular file: move it away")
-        descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
         content = b""
         if os.path.samestat(os.fstat(descriptor), found):  # else it was replaced just now
             content = os.read(descriptor, MAX_MARKER + 1)
@@ -962,7 +962,7 @@ class _Server:
 
     def run(self, signals: _Signals) -> str:
         """Serves; returns why it ended."""
-        self.selector.register(signals.wakeup, 1)  # to wake is all; 1: EVENT_READ
+        self.selector.register(signals.wakeup, 1, signals)  # 1: EVENT_READ
         self.selector.register(self.listener, 1)
         while True:
             events = self.selector.select(self.patience())
@@ -982,6 +982,8 @@ class _Server:
             for key, _ in events:
                 if key.data is None:
                     self.accept()
+                elif key.data is signals:
+                    os.read(signals.wakeup, 4096)  # a signal that has a handler of somebody else's
                 elif key.data.queue is self.answering:
                     self.send(key.data)
                 elif key.data.queue is self.reading:
