@@ -1207,7 +1207,7 @@ class _Session:
             why = "no answer in time (is its process stopped?)"
         advice = f"start one with: {_invocation()} serve < secrets.env (add --force to replace this one)"
         if self.source in ("--socket", "HOTENV_SOCKET"):
-            advice = f"{self.source} names it: without that (`unset HOTENV_SOCKET`), the session of the directory is found"
+            advice = f"{self.source} names it: without that (`unset HOTENV_SOCKET`), the directory's is found"
         return HotenvError(EXIT_UNREACHABLE, f"the session at {_shown(self.path)} cannot be reached: "
                                              f"{why or getattr(error, 'strerror', '')}; {advice}")
 
@@ -1566,7 +1566,8 @@ class _Stream:
 # a session (the first process of a container, a service) cannot leave: there we hand on all but what a keyboard may have
 # sent, and who signals that whole group signals the command twice.
 
-_ENDING = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM, _signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGALRM)
+_ENDING = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM, _signal.SIGUSR1, _signal.SIGUSR2,
+           _signal.SIGALRM)
 _HANDED_ON = (*_ENDING, _signal.SIGTSTP, _signal.SIGTTIN, _signal.SIGTTOU, _signal.SIGCONT)
 _KEYBOARD = (_signal.SIGINT, _signal.SIGQUIT, _signal.SIGTSTP)
 
@@ -4518,7 +4519,9 @@ def _status(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     found: list[dict[str, Any]] = []
     failure: HotenvError | None = None
-    sessions: list[Any] = _all_sessions() if options.all else [None]
+    sessions: list[Any] = [None]  # the one that is found from here
+    if options.all:
+        sessions = list(_all_sessions())
     for session in sessions:
         found.append(dict.fromkeys("live directory socket marker pid since ends".split()))
         found[-1]["live"] = False
