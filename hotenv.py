@@ -614,6 +614,8 @@ def _read_marker(path: str, directory: int | None = None) -> str:
             content = os.read(descriptor, MAX_MARKER + 1)
         os.close(descriptor)
     except OSError as error:
+        if directory is None and not os.path.lexists(path):
+            raise HotenvError(EXIT_NO_SESSION, f"no session: {shown} has just gone") from None
         raise _system_error(error, f"cannot read {shown}") from None
     lines = [line for line in content.split(b"\n") if line.strip()]
     damaged = len(content) > MAX_MARKER or len(lines) != 1 or b"\0" in content
