@@ -2951,7 +2951,7 @@ def _processes() -> Iterator[list[int]]:
     """Of every process: its id, its parent's, and those of its group and, where it is known, session."""
     if not os.path.isdir("/proc/self"):
         import subprocess
-        listing = subprocess.run(["ps", "-Ao", "pid=,ppid=,pgid="], stdout=subprocess.PIPE).stdout
+        listing = subprocess.run(["ps", "-Ao", "pid=,ppid=,pgid="], stdout=subprocess.PIPE, check=False).stdout
         yield from ([*map(int, row.split())] for row in listing.splitlines())
         return
     for name in filter(str.isdigit, os.listdir("/proc")):
@@ -3122,7 +3122,7 @@ class _Job:
         self.begin, self.nonce, self.status = _nonce(), _nonce(), 0
         self.out, self.err, self.background = _Kept(room), _Kept(room), _Kept(room)
         self.record, self.last_record = _Kept(_SHELL_RECORD_MAX), _Kept(_SHELL_RECORD_MAX)
-        self.late = self.lost = False
+        self.begun = self.late = self.lost = False
 
 
 class ShellSession:
@@ -3269,6 +3269,8 @@ class ShellSession:
         job = _Job(self._limit + 4 * self._redactor.longest + 4096)  # cleaning and masking make it shorter
         try:
             self._attempt(job, self._ready(job), text, deadline)
+            if not job.begun and not job.late and not self._closed:  # it had ended before: a new shell may have it
+                self._attempt(job, self._ready(job), text, deadline)
         except BaseException:  # KeyboardInterrupt: its output is not to become another command's
             self._end()
             self._untold = True
@@ -3278,7 +3280,7 @@ class ShellSession:
 
     def _ready(self, job: _Job) -> _Shell:
         """The shell, after what its background jobs have printed is out of its pipes; a new one if it has ended."""
-        shell, job.lost, self._untold = self._shell, self._untold, False
+        shell, job.lost, self._untold = self._shell, job.lost or self._untold, False
         if shell:
             shell.notes.sink = _Kept(0)  # a record that came twice; with a remote shell this is `out`
             shell.out.sink = shell.err.sink = job.background
@@ -3313,7 +3315,7 @@ class ShellSession:
             return job.record.head.endswith(end) and end not in shell.err.marks
 
         finished = shell.wait_for(complete, deadline, lambda: self._closed or self._stop.is_set())
-        job.late = not finished and shell.notes.open
+        job.begun, job.late = begin not in shell.notes.marks, not finished and shell.notes.open
         if job.late and not self._remote:
             finished = self._interrupt(job, shell, complete, started)
         if finished and self._accept(job, job.record, job.nonce):
@@ -3437,7 +3439,7 @@ def _carriable(text: str) -> bool:
 
 
 def _time_limit(seconds: float) -> float:
-    if not isinstance(seconds, (int, float)) or seconds != seconds:
+    if not isinstance(seconds, (int, float)) or not seconds <= float("inf"):
         raise HotenvError(EXIT_USAGE, "a time limit is a number of seconds")
     return seconds
 
@@ -3603,9 +3605,9 @@ def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, list[st
             with open(policy, "rb") as file:
                 given = json.loads(file.read())
         lists = {name: [*words] for name, words in given.items() if not isinstance(words, str)}
-        if len(lists) == len(given) and {*lists} <= {"allow", "deny"}:
-            if all(isinstance(word, str) for words in lists.values() for word in words):
-                return lists
+        strings = all(isinstance(word, str) for words in lists.values() for word in words)
+        if strings and len(lists) == len(given) and {*lists} <= {"allow", "deny"}:
+            return lists
     except OSError as error:
         raise _system_error(error, f"cannot read the policy {_shown(str(policy))}") from None
     except (ValueError, TypeError, AttributeError, RecursionError):
@@ -3707,7 +3709,7 @@ class _McpShell:
 
 
 class _McpServer:
-    """The protocol, and the shells by their ids. A HotenvError below take() is a JSON-RPC error, its code one of theirs;
+    """The protocol, and the shells by their ids. A HotenvError below take() is a JSON-RPC error, with one of its codes;
     what a tool could not do is none: the agent is told in the result."""
 
     def __init__(self, output: int, remotes: Mapping[str, str], use: Callable[[str, str], dict[str, str]],

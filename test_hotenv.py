@@ -5978,12 +5978,18 @@ def test_a_remote_shell_says_how_it_ended(command, code, tmp_path):
         assert (result.exit_code, result.shell_restarted, result.stderr.strip("\n")) == (code, True, ""), result
 
 
+def stat_of(pid):
+    """[[pid, state]] of a process, or [] where there is none."""
+    done = subprocess.run(["ps", "-o", "pid=,stat=", "-p", str(pid)], stdout=subprocess.PIPE, timeout=PATIENCE)
+    return [[pid, state[:1]] for pid, state in map(str.split, done.stdout.decode().splitlines())]
+
+
 @pytest.mark.parametrize("remote", [None, "sh"], ids=["local", "remote"])
 @pytest.mark.parametrize("size", [1, 200_000])
 def test_a_shell_that_has_died_meanwhile_is_replaced_before_a_command_runs(size, remote, tmp_path):
     with hotenv.ShellSession(SECRETS, remote=remote, cwd=str(tmp_path), timeout=20) as shell:
         pid = int(shell.exec("export KEPT=x; mkdir d; cd d; (sleep 0.02; echo b; kill -9 $$) & echo $$").stdout)
-        until(lambda: not os.path.exists(f"/proc/{pid}") or b") Z" in Path(f"/proc/{pid}/stat").read_bytes())
+        until(lambda: not any(row[1] != "Z" for row in stat_of(pid)))
         result = shell.exec(f"echo $KEPT; pwd; echo {'x' * size} | wc -c; echo ran >>ran; cat ran")
         assert result.as_dict().items() >= {
             "stdout": f"x\n{tmp_path}/d\n{size + 1}\nran\n", "exit_code": 0, "shell_restarted": True,
