@@ -1273,6 +1273,20 @@ def test_a_full_backlog_is_waited_for(project):
     assert run.communicate(timeout=PATIENCE)[0] == b"A=1\n"
 
 
+@only_linux
+def test_a_signal_that_is_somebody_elses_does_not_keep_a_server_busy(project):  # invariant 5
+    project.program = [sys.executable, "-c", "import signal, sys; signal.signal(signal.SIGUSR1, lambda *_: None); "
+                       "sys.path.insert(0, %r); import hotenv; sys.exit(hotenv.main(sys.argv[1:]))" % str(HERE)]
+    server = project.serve()
+    os.kill(server.pid, signal.SIGUSR1)
+    assert project.dump() == {b"A": b"1"}
+
+    def sleeps():
+        return Path("/proc/%d/stat" % server.pid).read_text().rpartition(") ")[2][0] == "S"
+
+    until(lambda: all([sleeps() for _ in range(300)]), "a server that waits", 5)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_ends_a_session_properly_and_stays_ignored_where_it_was_at_start(project, number):
     """nohup and a shell's & mean it; SIGTERM always ends a session."""
