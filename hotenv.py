@@ -115,12 +115,8 @@ class _NotBelieved(HotenvError):
     """What was found is somebody else's: for `run --optional` that is no session."""
 
 
-class _Killed(BaseException):
-    """Holds the signal that this process is to die of once everything is cleaned up."""
-
-
 class _Afterwards(BaseException):
-    """Holds what is to be done once nothing of ours is on the stack."""
+    """Holds what is to be done once everything is cleaned up, and nothing of ours is on the stack."""
 
 
 def _die_of(signum: int) -> NoReturn:
@@ -184,11 +180,12 @@ def _write(descriptor: int, text: str) -> int:
     return 0
 
 
-def _unlink(path: str, directory: int | None = None) -> None:
+def _tried(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What the call returns; None where the system refuses, and nothing can or need be done about it."""
     try:
-        os.unlink(path, dir_fd=directory)
+        return call(*args, **kwargs)
     except OSError:
-        pass  # it is gone, which is what was asked for, or stays, which nobody here could mend
+        return None
 
 
 def _invocation() -> str:
@@ -340,9 +337,8 @@ def _parse_template(value: str, quoted: bool, place: tuple[str | None, int, str]
     if quoted:
         tokens += r"""|\\[\\'"abfnrtv]"""
     template = _Template(value, place)
-    parts, refers = template.parts, False
-    around: list[tuple[list[Any], tuple[Any, ...]]] = []  # of each open reference: the parts outside, it
-    at = 0
+    parts, refers, at = template.parts, False, 0
+    around: list[tuple[list[Any], Any, int]] = []  # of each open reference: the parts outside, its head, its place
     for token in re.compile(tokens).finditer(value):
         sign = token[0]
         if sign == "}" and not around:
@@ -354,16 +350,15 @@ def _parse_template(value: str, quoted: bool, place: tuple[str | None, int, str]
             if not found or len(around) == MAX_NESTING:
                 reason = "bad reference: write ${NAME}, ${NAME:-default}, or \\${ for a literal ${,"
                 raise template.error(token.start(), reason)
-            reference: tuple[Any, ...] = (found[1], bool(found[2]), found[3] or "", token.start(), [])
-            around.append((parts, reference))
-            parts, at, refers = reference[4], found.end(), True
+            around.append((parts, found, token.start()))
+            parts, at, refers = [], found.end(), True
         elif sign == "}":
-            parts, reference = around.pop()
-            parts.append(reference)
+            word, (parts, found, start) = tuple(parts), around.pop()
+            parts.append((found[1], found[2], found[3], start, word * bool(found[3])))
         else:
             parts.append(_ESCAPES.get(sign, "${"))
     if around:
-        raise template.error(around[0][1][3], "bad reference: its } is missing; write \\${ for a literal ${,")
+        raise template.error(around[0][2], "bad reference: its } is missing; write \\${ for a literal ${,")
     parts.append(value[at:])
     if refers:
         return template
@@ -444,7 +439,7 @@ def resolve_env(entries: Mapping[str, str] | Iterable[tuple[str, Any]], host: Ma
     return env
 
 
-def _expand(template: _Template, parts: list[Any], env: Mapping[str, str], host: Mapping[str, str],
+def _expand(template: _Template, parts: Sequence[Any], env: Mapping[str, str], host: Mapping[str, str],
             room: list[int]) -> str:
     """`parts` with what their references stand for; `room` is what may still come out of references."""
     pieces = []
@@ -545,34 +540,24 @@ def _runtime_base() -> str:
 def _runtime_dir() -> str:
     """The runtime directory: made if missing, and private whatever the umask."""
     base, previous = _runtime_base(), os.umask(0o077)
-    shown, advice = _shown(base), "set XDG_RUNTIME_DIR to a directory of yours"
+    advice = "move it away, or set XDG_RUNTIME_DIR to a directory of yours"
     try:
         if not os.path.lexists(base):  # under guards of our own, even an attempt would be refused
             os.makedirs(base, 0o700, exist_ok=True)
-        descriptor = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(base, os.O_DIRECTORY | os.O_NOFOLLOW)
         found = os.fstat(descriptor)
-        uid = found.st_uid
-        if _ours(uid) and found.st_mode & 0o777 != 0o700:
+        if not _ours(found.st_uid):
+            raise HotenvError(EXIT_SYSTEM, f"{_shown(base)} belongs to uid {found.st_uid}: {advice}")
+        if found.st_mode & 0o777 != 0o700:
             os.fchmod(descriptor, 0o700)
         os.close(descriptor)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EEXIST):
-            raise HotenvError(EXIT_SYSTEM, f"{shown} is no directory of its own: move it away, or {advice}") from None
-        raise _system_error(error, f"cannot use the runtime directory {shown}") from None
+            error.strerror = f"it is no directory of its own: {advice}"
+        raise _system_error(error, f"cannot use the runtime directory {_shown(base)}") from None
     finally:
         os.umask(previous)
-    if not _ours(uid):
-        raise HotenvError(EXIT_SYSTEM, f"{shown} belongs to somebody else (uid {uid}): {advice}")
     return base
-
-
-def _remove_empty(directories: list[str]) -> None:
-    """What a start that came to nothing has made, if nobody else uses it by now."""
-    for path in directories:
-        try:
-            os.rmdir(path)
-        except OSError:
-            pass  # it is in use, or was not made
 
 
 def _find_marker() -> str | None:
@@ -600,15 +585,14 @@ def _read_marker(path: str, directory: int | None = None) -> str:
         for _ in range(40):  # as many links as the kernel follows
             found = os.stat(target, dir_fd=directory, follow_symlinks=False)
             if found.st_uid and not _ours(found.st_uid):
-                raise _NotBelieved(EXIT_SYSTEM, f"{shown} is somebody else's (uid {found.st_uid}): not believed. If "
-                                                "you trust it, name the socket that it names: --socket PATH, and "
-                                                "--peer-uid N if its server is theirs too")
+                raise _NotBelieved(EXIT_SYSTEM, f"{shown} is somebody else's (uid {found.st_uid}): not believed. "
+                                                "If you trust it, name its socket: --socket PATH --peer-uid N")
             if not stat.S_ISLNK(found.st_mode):
                 break
             target = os.path.join(os.path.dirname(target), os.readlink(target, dir_fd=directory))
         if not stat.S_ISREG(found.st_mode):  # seen before it is opened: that does something to a device
             raise HotenvError(EXIT_SYSTEM, f"{shown} is not a regular file: move it away")
-        descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+        descriptor = os.open(target, os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
         content = b""
         if os.path.samestat(os.fstat(descriptor), found):  # else it was replaced just now
             content = os.read(descriptor, MAX_MARKER + 1)
@@ -630,9 +614,9 @@ def _at_address(path: str, action: Callable[[str], Any]) -> None:
         action(path)
         return
     if not os.path.isdir("/proc/self/fd"):
-        raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is too long for a socket ({SUN_PATH - 1} bytes here): set "
-                                       "XDG_RUNTIME_DIR to a shorter path")
-    parent = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is too long for a socket ({SUN_PATH - 1} bytes here): "
+                                       "set XDG_RUNTIME_DIR to a shorter path")
+    parent = os.open(os.path.dirname(path), os.O_DIRECTORY)
     try:
         action(f"/proc/self/fd/{parent}/{os.path.basename(path)}")
     finally:
@@ -640,12 +624,12 @@ def _at_address(path: str, action: Callable[[str], Any]) -> None:
 
 
 class _SessionFiles:
-    """A session's socket, beside it a link to the project directory, for `status --all`, and there the marker, by
-    a descriptor, so that a rename does not confuse us."""
+    """A session's socket, beside it a link to the project directory (for `status --all`), and there
+    the marker, by a descriptor, so that a rename does not confuse us."""
 
     def __init__(self) -> None:
         self.id = os.urandom(4).hex()
-        self.base, self.project = _runtime_base(), -1
+        self.base, self.project, self.runtime = _runtime_base(), -1, -1
         self.path = os.path.join(self.base, self.id + ".sock")
         self.found: os.stat_result | None = None  # the socket file, once it is bound
         self.made, path = [], self.base  # directories, for a start that comes to nothing
@@ -657,75 +641,62 @@ class _SessionFiles:
         """A listening socket. Its path is new: 32 random bits, and bind replaces nothing."""
         import socket
         _runtime_dir()
+        os.umask(0o177)  # for good: a server makes its files, and no others
         listener = socket.socket(socket.AF_UNIX)
-        previous = os.umask(0o177)
         try:
-            self.project = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self.project, self.runtime = os.open(".", os.O_DIRECTORY), os.open(self.base, os.O_DIRECTORY)
             _at_address(self.path, listener.bind)
             self.found = os.lstat(self.path)
             os.symlink(os.getcwd(), self.path[:-len(".sock")])
             listener.listen(BACKLOG)
         except OSError as error:
             raise _system_error(error, f"cannot make a socket in {_shown(self.base)}") from None
-        finally:
-            os.umask(previous)
         listener.setblocking(False)
         return listener
 
     def publish(self, force: bool) -> None:
-        """The marker, whole or not at all: written aside, then linked, which fails where there is one. `force`
-        renames it over that, and removes its socket if it is one that we would have made; but what a link
-        leads to belongs to another directory, and lives on."""
+        """The marker, whole or not at all: written aside, then linked, which fails where there is one.
+        `force` renames it over that, and removes its socket if it is one that we would have made; but
+        what a link leads to belongs to another directory, and lives on."""
         import re
         aside, both = f"{MARKER}.{self.id}", {"src_dir_fd": self.project, "dst_dir_fd": self.project}
         lock = _lock(self.project)
         try:
             old = self.named() if force and not os.path.islink(MARKER) else ""
-            self.write_new(aside)
-            if force:
-                os.rename(aside, MARKER, **both)
-                if re.fullmatch(re.escape(self.base + "/") + _SESSION_NAME, old):
-                    _remove_socket(old)
-            else:
-                os.link(aside, MARKER, follow_symlinks=False, **both)
+            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self.project)
+            with open(descriptor, "wb") as file:
+                file.write(b"socket=" + os.fsencode(self.path) + b"\n")
+            if not force:
+                try:
+                    return os.link(aside, MARKER, follow_symlinks=False, **both)
+                except OSError as error:
+                    if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+                        raise
+                # A file system without links: the place is taken, then filled.
+                os.close(os.open(MARKER, os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self.project))
+            os.rename(aside, MARKER, **both)
+            if re.fullmatch(re.escape(self.base + "/") + _SESSION_NAME, old):
+                _remove_socket(old)
         except FileExistsError:
             raise
         except OSError as error:
-            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
-                raise _system_error(error, f"cannot write {MARKER} in {_shown(os.getcwd())} (serve from another "
-                                           "directory, and run here with --socket PATH)") from None
-            self.write_new(MARKER)  # a file system without links
+            doing = f"cannot write {MARKER} in {_shown(os.getcwd())} (serve elsewhere, run here with --socket PATH)"
+            raise _system_error(error, doing) from None
         finally:
-            _unlink(aside, self.project)
+            _tried(os.unlink, aside, dir_fd=self.project)
             os.close(lock)
-
-    def write_new(self, name: str) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(name, flags, 0o600, dir_fd=self.project)
-        content = b"socket=" + os.fsencode(self.path) + b"\n"
-        try:
-            os.fchmod(descriptor, 0o600)
-            if os.write(descriptor, content) != len(content):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        except OSError:
-            _unlink(name, self.project)
-            raise
-        finally:
-            os.close(descriptor)
 
     def stamp(self, end: float) -> None:
         """The socket's mtime is the moment when the session will end: `status` shows it."""
         try:
-            os.utime(self.path, (end, end), follow_symlinks=False)
+            os.utime(self.id + ".sock", (end, end), dir_fd=self.runtime, follow_symlinks=False)
         except OSError:
             pass  # the next look at the files finds out
 
     def bound(self) -> bool:
         """Is the socket still there, and the one that we bound?"""
-        try:
-            return self.found is not None and os.path.samestat(os.lstat(self.path), self.found)
-        except OSError:
-            return False
+        found = _tried(os.lstat, self.path)
+        return bool(found and self.found and os.path.samestat(found, self.found))
 
     def named(self) -> str:
         """The socket that the marker names, or '' if there is none to be believed."""
@@ -747,7 +718,7 @@ class _SessionFiles:
         if self.project >= 0:
             lock = _lock(self.project)
             if self.named() == self.path:
-                _unlink(MARKER, self.project)
+                _tried(os.unlink, MARKER, dir_fd=self.project)
             os.close(lock)
         if self.bound():
             _remove_socket(self.path)
@@ -755,18 +726,31 @@ class _SessionFiles:
 
 def _remove_socket(path: str) -> None:
     """A session's socket, and the link beside it; no other kind of file, whatever its name."""
+    found = _tried(os.lstat, path)
+    if found and stat.S_ISSOCK(found.st_mode):
+        _tried(os.unlink, path)
+        _tried(os.unlink, path[:-len(".sock")])
+
+
+def _open_private(path: str, what: str) -> int:
+    """A file that is ours alone, to append to, never through a link; made if it is not there."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
     try:
-        if stat.S_ISSOCK(os.lstat(path).st_mode):
-            os.unlink(path)
-            os.unlink(path[:-len(".sock")])
-    except OSError:
-        pass  # it is gone, or there never was one
+        descriptor = os.open(path, flags, 0o600)
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "it must be a plain file of yours, and no link")
+        os.fchmod(descriptor, 0o600)
+    except OSError as error:
+        raise _system_error(error, f"cannot write the {what} {_shown(path)}") from None
+    return descriptor
 
 
 def _lock(directory: int) -> int:
     """A descriptor that holds flock on a directory until it is closed; best effort."""
     import fcntl
-    descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+    descriptor = os.open(".", os.O_DIRECTORY, dir_fd=directory)
     give_up = time.monotonic() + LOCK_TIME
     while time.monotonic() < give_up:
         try:
@@ -784,7 +768,7 @@ def _lock(directory: int) -> int:
 
 
 class _JsonRules:
-    """How JSON is read: no number is ever wanted, so none is computed; `int` refuses NaN and the like."""
+    """How a client reads JSON: no number is ever wanted, so none is computed; `int` refuses NaN."""
 
     strict = True
     object_hook = object_pairs_hook = None
@@ -806,17 +790,15 @@ def _encode_request(command: str, args: Iterable[str]) -> bytes:
     return f'{{"command":"run","args":[{",".join(listed) or _json_quoted("...")}]}}\n'.encode("ascii")
 
 
-def _decode_request(line: bytes) -> tuple[str, list[str]]:
+def _decode_request(line: bytes, decode: Callable[[str], tuple[Any, int]]) -> tuple[str, list[str]]:
     """(command, args) of a request; ValueError with what is wrong, in words of our own."""
     try:
         text = line.decode("utf-8").strip(" \t\r")
-        request, end = _json_scanner(_JsonRules)(text, 0)  # type: ignore[arg-type]
-    except (ValueError, StopIteration, RecursionError):
-        text, request, end = "", None, -1
-    if end != len(text):
-        raise ValueError("a request is one line of JSON in UTF-8")
-    if not isinstance(request, dict):
-        raise ValueError("a request is a JSON object")
+        request, end = decode(text)
+    except (ValueError, RecursionError):
+        raise ValueError("a request is one line of JSON in UTF-8") from None
+    if end < len(text) or not isinstance(request, dict):
+        raise ValueError("a request is one JSON object, and nothing more")
     command, args = request.get("command"), request.get("args")
     if command == "dump":
         return "dump", []
@@ -869,24 +851,21 @@ class _Log:
     """Lines for a stderr that is not ours alone: never blocks, keeps some, drops with a count."""
 
     def __init__(self, level: str) -> None:
-        self.level = level
-        self.waiting, self.dropped, self.descriptor = bytearray(), 0, 2
-        self.torn = False  # is the last line out only half
+        self.level, self.waiting, self.dropped, self.descriptor = level, bytearray(), 0, 2
         self.borrowed = False  # must it be told not to block each time, as others write to it too
         if not stat.S_ISREG(os.fstat(2).st_mode):
             try:  # a description of our own, which never blocks
                 name = os.ttyname(2) if os.isatty(2) else "/proc/self/fd/2"
-                self.descriptor = os.open(name, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+                self.descriptor = os.open(name, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
             except OSError:
                 self.borrowed = True  # a socket, somebody else's terminal, no /proc
 
     def request(self, command: str, args: Sequence[str]) -> None:
-        if self.level == "quiet":
-            return
-        if self.level != "verbose":
-            args = args[:1]
-        summary = _shown(" ".join(args)) if command == "run" else "-"
-        self.add(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {command} {summary}")
+        if self.level != "quiet":
+            if self.level != "verbose":
+                args = args[:1]
+            summary = _shown(" ".join(args)) if command == "run" else "-"
+            self.add(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {command} {summary}")
 
     def add(self, line: str) -> None:
         if self.dropped and len(self.waiting) < MAX_LOG_BACKLOG // 2:
@@ -904,9 +883,7 @@ class _Log:
             os.set_blocking(2, False)
         try:
             while self.waiting:
-                sent = os.write(self.descriptor, self.waiting[:1 << 16])
-                self.torn = self.waiting[sent - 1] != 10
-                del self.waiting[:sent]
+                del self.waiting[:os.write(self.descriptor, self.waiting[:1 << 16])]
         except OSError as error:
             if error.errno not in (errno.EAGAIN, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 self.waiting.clear()  # closed or broken: a session does not end for its log
@@ -916,33 +893,28 @@ class _Log:
     def close(self) -> None:
         """What still waits has a second; what is lost then is counted in the last line."""
         give_up = time.monotonic() + LAST_WORDS
-        self.flush()
         while self.waiting and time.monotonic() < give_up:
-            time.sleep(0.01)
             self.flush()
+            time.sleep(0.01)
         lost = self.waiting.count(b"\n") + self.dropped
-        if not lost:
-            return
-        try:
+        if lost:
             import fcntl
-            fcntl.fcntl(self.descriptor, 1031, 1 << 20)  # F_SETPIPE_SZ: room for one more line
-        except OSError:
-            pass  # no pipe, no Linux, or as wide as it may be
-        self.waiting[:] = b"\n" * self.torn + b"hotenv: %d lines of this log are lost\n" % lost
-        self.flush()
+            _tried(fcntl.fcntl, self.descriptor, 1031, 1 << 20)  # F_SETPIPE_SZ: room for one more line
+            self.waiting[:] = b"\nhotenv: %d lines of this log are lost\n" % lost  # the last may be out by half
+            self.flush()
 
 
 class _Connection:
     """One client: what it sent so far, or what it has not been sent yet."""
 
+    give_up = 0.0  # the moment when it is dropped, if it makes no progress
+    received = b""
+    unsent: bytes | memoryview = b""
+    request: tuple[str, list[str]] | None = None
+    lingers = False  # it may still be sending: to close now would reset it
+
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self.queue: dict[_Connection, None] | None = None  # where it waits, if it does
-        self.since = 0.0  # the moment of its last progress
-        self.received = b""
-        self.unsent: bytes | memoryview = b""
-        self.request: tuple[str, list[str]] | None = None
-        self.lingers = False  # it may still be sending: to close now would reset it
 
 
 class _Server:
@@ -950,58 +922,51 @@ class _Server:
 
     def __init__(self, listener: socket.socket, response: bytes, files: _SessionFiles, log: _Log, idle: float,
                  max_age: float) -> None:
+        import json
+        import resource
         import selectors
         self.listener, self.response, self.files, self.log, self.idle = listener, response, files, log, idle
         self.selector = selectors.DefaultSelector()
-        # Whoever waits longest comes first in each, so the overdue are always at the head.
-        self.reading: dict[_Connection, None] = {}
-        self.answering: dict[_Connection, None] = {}
-        self.queues = ((self.reading, REQUEST_TIME), (self.answering, ANSWER_TIME))
-        self.unfinished = 0  # bytes in all incomplete requests
-        self.end = _now() + max_age
-        self.deadline = min(self.end, _now() + idle)
-        self.next_look = _now() + TICK
+        uncounted: Any = len  # no number is ever wanted, so none is computed; and `int` refuses NaN
+        self.decode = json.JSONDecoder(parse_int=uncounted, parse_float=uncounted, parse_constant=int).raw_decode
+        self.limit: Any = getattr(resource, "prlimit", None)  # Linux
+        self.waiting: dict[_Connection, int] = {}  # for which event; who has waited longest comes first
+        self.unfinished = 0  # bytes of requests, of all who wait
+        now = _now()
+        self.end, self.next_look = now + max_age, now + TICK
+        self.deadline = min(self.end, now + idle)
 
     def run(self, signals: _Signals) -> str:
         """Serves; returns why it ended."""
+        import signal
         self.selector.register(signals.wakeup, 1, signals)  # 1: EVENT_READ
         self.selector.register(self.listener, 1)
         while True:
-            events = self.selector.select(self.patience())
+            wake = min(self.deadline, self.next_look) - _now()
+            events = self.selector.select(max(0.0, min(wake, SHORT_TICK) if self.log.waiting else wake))
             now = _now()
-            if signals.reason:
-                return signals.reason
-            if now >= self.end:
-                return "ended: --max-age is over"
+            if signals.received:
+                return f"ended by {signal.Signals(signals.received).name}"
             if now >= self.deadline:
-                return f"ended: idle for {_duration(self.idle)}"
-            if now >= self.next_look:
-                self.next_look = now + TICK
-                lost = self.files.lost()
-                if lost:
-                    return f"ended: {lost}"
-            self.log.flush()
+                return "ended: --max-age is over" if now >= self.end else f"ended: idle for {_duration(self.idle)}"
+            if self.log.waiting:
+                self.log.flush()
             for key, _ in events:
                 if key.data is None:
                     self.accept()
                 elif key.data is signals:
                     os.read(signals.wakeup, 4096)  # a signal that has a handler of somebody else's
-                elif key.data.queue is self.answering:
-                    self.send(key.data)
-                elif key.data.queue is self.reading:
+                elif self.waiting.get(key.data) == 1:
                     self.receive(key.data)
-
-    def patience(self) -> float:
-        """Drops who is overdue; returns the seconds until the next one is, or something else is due."""
-        now, wake = _now(), min(self.deadline, self.next_look)
-        for queue, time_limit in self.queues:
-            while queue:
-                first = next(iter(queue))
-                if first.since + time_limit > now:
-                    wake = min(wake, first.since + time_limit)
-                    break
-                self.drop(first)
-        return max(0.0, min(wake - now, SHORT_TICK if self.log.waiting else TICK))
+                elif key.data in self.waiting:  # else it was dropped a moment ago
+                    self.send(key.data)
+            if now >= self.next_look:
+                for connection in [each for each in self.waiting if each.give_up <= now]:
+                    self.drop(connection)
+                self.next_look = now + (TICK / 10 if self.waiting else TICK)
+                lost = self.files.lost()
+                if lost:
+                    return f"ended: {lost}"
 
     def accept(self) -> None:
         """Answers one client after the other: most have sent their request already."""
@@ -1011,61 +976,39 @@ class _Server:
             except BlockingIOError:
                 return
             except OSError as error:
-                short = error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-                if short and not self.make_room():
-                    time.sleep(SHORT_TICK)  # nobody is connected: others took all there is
+                if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    continue  # that client has gone
+                if not self.waiting:
+                    time.sleep(SHORT_TICK)  # others took all there is
                     return
-            else:  # what else fails: that client has gone
+                self.drop(next(iter(self.waiting)))
+            else:
                 self.receive(_Connection(sock))
 
-    def make_room(self) -> bool:
-        """Whoever has made no progress for longest goes, unless it makes some now."""
-        stalest: _Connection | None = None
-        for queue in (self.reading, self.answering):
-            first = next(iter(queue), None)
-            if first and (not stalest or first.since < stalest.since):
-                stalest = first
-        if not stalest:
-            return False
-        since = stalest.since
-        if stalest.queue is self.reading:
-            self.receive(stalest)
-        else:
-            self.send(stalest)
-        if stalest.queue is not None and stalest.since == since:
-            self.drop(stalest)
-        return True
-
-    def wait(self, connection: _Connection, queue: dict[_Connection, None]) -> None:
+    def wait(self, connection: _Connection, events: int, time_limit: float) -> None:
         """Until it can go on; to wait anew, or for something else, gives it the whole time again."""
-        events = 2 if queue is self.answering else 1  # EVENT_WRITE, EVENT_READ
         try:
-            if connection.queue is None:
-                self.selector.register(connection.sock, events, connection)
-            else:
-                self.selector.modify(connection.sock, events, connection)
-                del connection.queue[connection]
+            if self.waiting.pop(connection, 0):
+                self.selector.unregister(connection.sock)
+            self.selector.register(connection.sock, events, connection)
         except OSError:  # no memory for one more
             self.drop(connection)
             return
-        connection.queue, connection.since = queue, _now()
-        queue[connection] = None
+        self.waiting[connection] = events
+        connection.give_up = _now() + time_limit
+        self.next_look = min(self.next_look, connection.give_up)
 
     def drop(self, connection: _Connection) -> None:
-        if connection.queue is not None:
+        if self.waiting.pop(connection, 0):
             self.selector.unregister(connection.sock)
-            del connection.queue[connection]
-            connection.queue = None
         self.unfinished -= len(connection.received)
-        connection.received = b""
         connection.sock.close()
 
     def receive(self, connection: _Connection) -> None:
         try:
             data = connection.sock.recv(1 << 16, _socket.MSG_DONTWAIT)
         except BlockingIOError:
-            if connection.queue is None:
-                self.wait(connection, self.reading)
+            self.wait(connection, 1, REQUEST_TIME)
             return
         except OSError:
             data, connection.lingers = b"", True  # it has gone
@@ -1077,12 +1020,12 @@ class _Server:
         self.unfinished += len(line)
         connection.received += line  # the whole of it is short
         connection.lingers = bool(rest) or len(connection.received) > MAX_REQUEST
-        if newline or not data or len(connection.received) > MAX_REQUEST:
+        if newline or not data or connection.lingers:
             self.respond(connection, bool(newline))
-        elif connection.queue is None:
-            self.wait(connection, self.reading)
-        while self.unfinished > MAX_UNFINISHED and self.reading:
-            self.drop(next(iter(self.reading)))
+        elif connection not in self.waiting:
+            self.wait(connection, 1, REQUEST_TIME)
+        while self.unfinished > MAX_UNFINISHED:
+            self.drop(next(each for each in self.waiting if each.received))
 
     def respond(self, connection: _Connection, whole: bool) -> None:
         try:
@@ -1090,17 +1033,23 @@ class _Server:
                 raise ValueError(f"a request is at most {MAX_REQUEST >> 10} KiB long")
             if not whole:
                 raise ValueError("the request ended before its newline")
-            request = _decode_request(connection.received)
-            if _is_guarded(connection.sock):
+            request = _decode_request(connection.received, self.decode)
+            if self.limit and self.is_guarded(connection.sock):
                 raise ValueError("a program under guards gets no secrets but those it was started with")
             connection.request, connection.unsent = request, self.response
         except ValueError as error:
             connection.unsent = _encode_message({"error": "BAD_REQUEST", "message": str(error)})
         except Exception:  # a bug of ours ends one request, no session; what it says may hold what was sent
             connection.unsent = b'{"error":"INTERNAL","message":"the request met a bug in hotenv"}\n'
-        self.unfinished -= len(connection.received)
-        connection.received = b""
         self.send(connection)
+
+    def is_guarded(self, sock: socket.socket) -> bool:
+        """Has whoever connected a guard of ours? It shows in a limit, which nothing else sets so."""
+        try:
+            pid = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED)
+            return bool(self.limit(pid, 12)[1] % 4096 == GUARD_SIGN)  # RLIMIT_MSGQUEUE
+        except OSError:
+            return False  # another user's, of another pid namespace, or gone
 
     def send(self, connection: _Connection) -> None:
         now, sent = _now(), 0
@@ -1114,31 +1063,18 @@ class _Server:
             self.drop(connection)
             return
         if sent < len(connection.unsent):
-            if sent or connection.queue is not self.answering:
-                connection.unsent = memoryview(connection.unsent)[sent:]
-                self.wait(connection, self.answering)
+            connection.unsent = memoryview(connection.unsent)[sent:]
+            self.wait(connection, 2, ANSWER_TIME)  # EVENT_WRITE
             return
         if connection.request:
             self.deadline = min(self.end, now + self.idle)
             self.files.stamp(time.time() + self.deadline - now)
             self.log.request(*connection.request)
-        if not connection.lingers:
+        if connection.lingers:
+            _tried(connection.sock.shutdown, _socket.SHUT_WR)
+            self.wait(connection, 1, REQUEST_TIME)
+        else:
             self.drop(connection)
-            return
-        try:
-            connection.sock.shutdown(_socket.SHUT_WR)
-            self.wait(connection, self.reading)
-        except OSError:  # it has gone
-            self.drop(connection)
-
-
-def _is_guarded(sock: socket.socket) -> bool:
-    """Has whoever connected a guard of ours? It shows in a limit, which nothing else sets so."""
-    import resource
-    try:
-        return resource.prlimit(_peer(sock)[0], resource.RLIMIT_MSGQUEUE)[1] % 4096 == GUARD_SIGN
-    except (OSError, ValueError, AttributeError):
-        return False  # another user's, of another pid namespace, or gone; the last: not Linux
 
 
 def _peer(sock: socket.socket) -> tuple[int, int]:
@@ -1156,7 +1092,7 @@ class _Signals:
 
     def __init__(self) -> None:
         import signal
-        self.received, self.reason = 0, ""
+        self.received = 0  # the first signal, once there is one
         self.wakeup, end = os.pipe()
         os.set_blocking(end, False)
         signal.set_wakeup_fd(end, warn_on_full_buffer=False)
@@ -1165,9 +1101,7 @@ class _Signals:
                 signal.signal(signum, self.note)
 
     def note(self, signum: int, frame: object) -> None:
-        import signal
         self.received = self.received or signum
-        self.reason = f"ended by {signal.Signals(self.received).name}"
 
 
 def _harden(name: str = "") -> None:
@@ -1205,7 +1139,7 @@ class _Session:
             why = "there is no such socket"
         elif isinstance(error, ConnectionRefusedError):
             why = "nobody answers there any more"
-        elif getattr(error, "errno", None) in (None, errno.EAGAIN) and not why:
+        elif not why and getattr(error, "errno", None) in (None, errno.EAGAIN):
             why = "no answer in time (is its process stopped?)"
         advice = f"start one with: {_invocation()} serve < secrets.env (add --force to replace this one)"
         if self.source in ("--socket", "HOTENV_SOCKET"):
@@ -1221,13 +1155,9 @@ def fetch(command: str = "dump", args: Sequence[str] = (), socket_path: str | No
     session = _locate(socket_path)
     give_up = time.monotonic() + EXCHANGE_TIME
     sock = _connect(session, peer_uid, give_up)
-    answer = bytearray()
+    answer, chunk = bytearray(), b"?"
     try:
-        try:
-            sock.sendall(_encode_request(command, args))
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # it may have answered, and why is in there
-        chunk = b"?"
+        _tried(sock.sendall, _encode_request(command, args))  # it may have answered, and why is in there
         while chunk and len(answer) <= MAX_RESPONSE:  # at the end, its log line and time stamp are written too
             sock.settimeout(max(0.001, give_up - time.monotonic()))
             chunk = sock.recv(1 << 16)
@@ -1256,10 +1186,6 @@ def _locate(socket_path: str | None = None) -> _Session:
         raise HotenvError(EXIT_NO_SESSION, f"no session: no {MARKER} in this directory or above; "
                                            f"start one with: {_invocation()} serve < secrets.env")
     return _Session(_read_marker(marker), marker)
-
-
-def _find_session() -> str:
-    return _locate().path
 
 
 def _connect(session: _Session, peer_uid: int | None = None, give_up: float = 0.0) -> Any:
@@ -1336,9 +1262,8 @@ def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
 # nothing of who prints. It prevents accidents and is no boundary: what is cut, reversed or compressed goes through.
 #
 # How it is cheap. A form has at least 8 bytes, so wherever it stands, one whole four-byte word of the buffer begins
-# within its first four bytes. A buffer is read as an array of words, one look-up for four bytes, all of it in C; only
-# where a word hits, its neighbourhood is looked at. What is hidden is the union of all places where any form stands:
-# nothing depends on the order of the search, on how values overlap, or on where a stream was cut.
+# within its first four bytes. A buffer is read as an array of words, in C; only around a word that hits it is looked
+# at. What is hidden is the union of all places where any form stands, whatever the order of the search and the cuts.
 
 _SHORTEST_VALUE = 4  # characters; shorter ones are too common to hide: they are reported instead
 _SHORTEST_FORM = 8  # characters; shorter values are hidden as whole words only, in no other spelling
@@ -1405,9 +1330,8 @@ def _quoted_spellings(raw: bytes) -> Iterator[bytes]:
 
 def _forms(value: str) -> Iterator[bytes]:
     """All that is looked for on behalf of a value: each spelling of it and of its lines."""
-    for text in dict.fromkeys([value, *map(str.strip, value.splitlines())]):
-        if len(text) < _SHORTEST_FORM:
-            continue
+    texts = [text for text in (value, *map(str.strip, value.splitlines())) if len(text) >= _SHORTEST_FORM]
+    for text in dict.fromkeys(texts):
         for form in dict.fromkeys(_spellings(text)):
             if len(form) >= _SHORTEST_FORM:
                 yield form[-_LONGEST_FORM:]
@@ -1428,6 +1352,7 @@ class Redactor:
 
     def __init__(self, env: Mapping[str, str], skip: Iterable[str] = ()) -> None:
         import re
+        from itertools import groupby
         lifted = list(skip)
         self.unmaskable: list[str] = []
         self._names: dict[bytes, str] = {}  # of each form
@@ -1446,19 +1371,16 @@ class Redactor:
                     self._names.setdefault(form, name)
         self._sorted = sorted(self._names)
         self.longest: int = max(map(len, [*self._sorted, *self._short]), default=0)
-        groups: dict[bytes, list[bytes]] = {}  # forms by their first 8 bytes, the longest first
-        for form in reversed(self._sorted):
-            groups.setdefault(form[:8], []).append(form)
-        self._matchers: dict[bytes, Any] = {}
+        self._matchers: dict[bytes, Any] = {}  # of forms by their first 8 bytes, the longest first
         self._offsets: dict[int, set[int]] = {}  # four-byte word -> where in a form's beginning
-        for start, forms in groups.items():
+        for start, forms in groupby(reversed(self._sorted), lambda form: form[:8]):
             self._matchers[start] = re.compile(b"|".join(map(re.escape, forms))).match
             for offset in range(4):
                 word = int.from_bytes(start[offset:offset + 4], sys.byteorder)
                 self._offsets.setdefault(word, set()).add(offset)
         self._words = frozenset(self._offsets)
         # What is too short to have a word in it, at the end of a buffer.
-        self._beginnings = {start[:size] for start in [*groups, *self._short] for size in range(1, 8)}
+        self._beginnings = {start[:size] for start in [*self._matchers, *self._short] for size in range(1, 8)}
         self._is_border = re.compile(rb"(?!(?<=\w)\w)").match  # no word goes on from the byte before to this one
 
     def __call__(self, text: str) -> str:
@@ -1558,15 +1480,14 @@ class _Stream:
 
 
 # ==== masked launch ===================================================================================================
-# Owns the one case where the command is a child: its stdout and stderr run through pipes that we mask. To everybody
-# else the two of us should look like one process, as after an exec.
+# Owns the one case where the command is a child: its stdout and stderr run through pipes that we
+# mask. To everybody else the two of us should look like one process, as after an exec.
 #
-# Signals. What is sent to our process group (Ctrl-C, Ctrl-Z, a hang-up, `kill %1`) is meant for the command; what is sent
-# to our pid reaches it only by way of us; and nothing tells the two apart. So we leave the group, and the command stays:
-# the kernel sends the first kind to it alone, the second kind comes to us alone, and we hand it on. When the command
-# stops, we return to the group and stop with it, so that the shell sees it, and continues us as well. Only the leader of
-# a session (the first process of a container, a service) cannot leave: there we hand on all but what a keyboard may have
-# sent, and who signals that whole group signals the command twice.
+# Signals. What is sent to our process group (Ctrl-C, Ctrl-Z, a hang-up, `kill %1`) is meant for the command, and so
+# is what is sent to our pid; nothing tells the two apart. So we leave the group, and the command stays: the first kind
+# reaches it alone, the second kind us alone, and we hand it on. When the command stops, we return to the group and stop
+# with it, so that the shell sees it. Only the leader of a session (the first process of a container, a service) cannot
+# leave: there we hand on all but what a keyboard may have sent, and who signals that group signals the command twice.
 
 _ENDING = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM, _signal.SIGUSR1, _signal.SIGUSR2,
            _signal.SIGALRM)
@@ -1582,15 +1503,15 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
         become()
     blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, (*_HANDED_ON, _signal.SIGCHLD))
     before = _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it would lose the exit status
-    pipes = [_high_pipe() for _ in routes]
+    channels = [_Channel(targets, redactor.stream()) for targets in routes]
     helper = _found_group()  # before the child: where this fails, nothing has been run
     child = os.fork()
     if not child:
         code = EXIT_SYSTEM
         try:
-            for targets, (_, end) in zip(routes, pipes):
-                for target in targets:
-                    os.dup2(end, target)
+            for channel in channels:
+                for target in channel.targets:
+                    os.dup2(channel.end, target)
             _signal.signal(_signal.SIGCHLD, before)
             _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
             become()
@@ -1599,10 +1520,8 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
             code = error.code
         finally:
             os._exit(code)
-    channels = []
-    for targets, (source, end) in zip(routes, pipes):
-        os.close(end)
-        channels.append(_Channel(source, targets[0], redactor.stream()))
+    for channel in channels:
+        os.close(channel.end)
     status = _attend(_Command(child, helper, blocked), channels)
     for channel in channels:
         if channel.error and channel.error.errno != errno.EPIPE:
@@ -1617,13 +1536,10 @@ def _masked_routes() -> list[list[int]]:
     routes: dict[tuple[int, int], list[int]] = {}
     terminals = []
     for target, name in ((1, "stdout"), (2, "stderr")):
-        try:
-            about = os.fstat(target)
-        except OSError:
-            continue  # it is closed, and the child shall have it closed
+        about = _tried(os.fstat, target)
         if os.isatty(target):
             terminals.append(name)
-        else:
+        elif about:  # else it is closed, and the child shall have it closed
             routes.setdefault((about.st_dev, about.st_ino), []).append(target)
     if terminals:
         _say(f"{' and '.join(terminals)} {'is a terminal' if routes else 'are terminals'}: not masked")
@@ -1632,13 +1548,10 @@ def _masked_routes() -> list[list[int]]:
 
 def _high_pipe() -> tuple[int, int]:
     """A pipe that is none of the descriptors 0 to 2: a closed one of those stays closed for the child."""
-    source, end = os.pipe()
-    if source <= 2:
-        pipe = _high_pipe()
-        os.close(source)
-        os.close(end)
-        return pipe
-    return source, end
+    pipe = os.pipe()
+    while pipe[0] <= 2:  # it is left behind, and ends with an exec
+        pipe = os.pipe()
+    return pipe
 
 
 class _Command:
@@ -1655,12 +1568,9 @@ class _Command:
         _harden()  # after the forks: a core of ours would hold the values
         for signum in (*_HANDED_ON, _signal.SIGCHLD):
             if _signal.getsignal(signum) != _signal.SIG_IGN:
-                _signal.signal(signum, self.note)
+                _signal.signal(signum, lambda *_: None)  # its number is in the pipe, and is heeded there
         self.follow()
         _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
-
-    def note(self, signum: int, frame: object) -> None:
-        """Nothing: its number is in the pipe, and is heeded there, one after the other."""
 
     def heed(self) -> None:
         for signum in os.read(self.wake, 4096):
@@ -1711,23 +1621,21 @@ def _found_group() -> int:
 
 
 class _Channel:
-    """One pipe from the child to one of our descriptors. It reads only when all that it read before is written, and never
-    waits with a write, so that nobody's slow reader holds up the other stream."""
+    """One pipe from the child to one of our descriptors. It reads only when all that it read before is
+    written, and never waits with a write: nobody's slow reader holds up the other stream."""
 
-    def __init__(self, source: int, target: int, stream: _Stream) -> None:
-        self.source, self.target, self.stream = source, target, stream
-        self.pending, self.portion = b"", _MASK_STEP
-        self.error: OSError | None = None
-        if not stat.S_ISREG(os.fstat(target).st_mode):
-            self.portion = PIPE_BUF  # that much goes into what has said that it can be written
-        os.set_blocking(source, False)
+    error: OSError | None = None
+    pending = b""
+
+    def __init__(self, targets: list[int], stream: _Stream) -> None:
+        self.targets, self.target, self.stream = targets, targets[0], stream
+        self.source, self.end = _high_pipe()
+        # What is no file takes so much without a wait, once it has said that it can be written.
+        self.portion = _MASK_STEP if stat.S_ISREG(os.fstat(self.target).st_mode) else PIPE_BUF
+        os.set_blocking(self.source, False)
 
     def read(self, most: int = _MASK_STEP) -> None:
-        data = b""
-        try:
-            data = os.read(self.source, most)
-        except BlockingIOError:
-            pass  # nothing is left, and the child has ended
+        data = _tried(os.read, self.source, most) or b""  # refused: nothing is left, and the child has ended
         self.pending += self.stream.feed(data)
         if not data:
             self.close()
@@ -1796,9 +1704,8 @@ setxattrat 463 463 removexattrat 466 466 file_setattr 469 469
 _ALL, _ALLOWED, _KILLED = 0xFFFFFFFF, 0x7FFF0000, 0x80000000
 _REFUSED, _UNKNOWN = 0x50000 | errno.EACCES, 0x50000 | errno.ENOSYS
 _WRITE_RIGHTS, _FILE_RIGHTS = 0x7FF2, 0x4002  # all that changes anything, since Linux 6.2; those that a file has
-_ALWAYS_WRITABLE = """
-/dev/null /dev/zero /dev/full /dev/tty /dev/ptmx /dev/pts /dev/shm /dev/stdout /dev/stderr
-"""  # /dev/shm: locks of multiprocessing; stdout and stderr may be files that the caller opened
+_DEVICES = "/dev/null /dev/zero /dev/full /dev/tty /dev/ptmx /dev/pts".split()  # may always be written
+_OF_THE_CALLER = ("/dev/shm", "/dev/stdout", "/dev/stderr")  # shm: locks of multiprocessing; the others may be files
 
 
 class _Kernel:
@@ -1808,10 +1715,7 @@ class _Kernel:
         self.machine, column = _MACHINES.get(os.uname().machine, (0, 0))
         if sys.platform != "linux" or not self.machine or sys.maxsize < 1 << 32:
             raise OSError(errno.ENOSYS, "no system calls that are known here")
-        try:
-            import ctypes
-        except ImportError:
-            raise OSError(errno.ENOSYS, "this Python is built without ctypes") from None
+        import ctypes  # a Python can be built without
         self.ctypes, self.libc = ctypes, ctypes.CDLL(None, use_errno=True)
         words = (_CALLS + _ATTRIBUTE_CALLS).split()
         self.numbers = dict(zip(words[::3], map(int, words[1 + column::3])))
@@ -1836,11 +1740,8 @@ class _Kernel:
         rules = self.call("landlock_create_ruleset", asked, 16, 0)
         for path in filter(os.path.exists, writable):
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-            rights = {True: _WRITE_RIGHTS, False: _FILE_RIGHTS}[os.path.isdir(path)]
-            try:
-                self.call("landlock_add_rule", rules, 1, struct.pack("=Qi", rights, descriptor), 0)
-            except OSError:
-                pass  # a pipe or a socket, which need no rule
+            rule = struct.pack("=Qi", _WRITE_RIGHTS if os.path.isdir(path) else _FILE_RIGHTS, descriptor)
+            _tried(self.call, "landlock_add_rule", rules, 1, rule, 0)  # a pipe or a socket is refused, and needs none
             os.close(descriptor)
         self.call("landlock_restrict_self", rules, 0)
         os.close(rules)
@@ -1872,7 +1773,7 @@ class _Kernel:
         writable: list[str] = []
         if "fs-readonly" in held:  # what is to be made below its directory opens that to native code
             there = [path if os.path.exists(path) else os.path.dirname(path) for path in given]
-            writable = [own, *there, *_ALWAYS_WRITABLE.split()]
+            writable = [own, *there, *_DEVICES, *_OF_THE_CALLER]
         self.call("prctl", 38, 1, 0, 0, 0)  # no_new_privs
         sees_tcp, refused = False, ""
         try:
@@ -1894,9 +1795,7 @@ class _Kernel:
             refused += "clone fork vfork execve execveat "
         if "fs-readonly" in held and not given:
             refused += " ".join(_ATTRIBUTE_CALLS.split()[::3])
-        for name in refused.split():
-            rules.append((name, [], _REFUSED))
-        self.seccomp(rules)
+        self.seccomp([*rules, *[(name, [], _REFUSED) for name in refused.split()]])
         if python and not sees_tcp:
             held.discard("no-network")
         return held
@@ -1925,7 +1824,7 @@ def _sign_as_guarded() -> None:
 
 # ==== hermetic ========================================================================================================
 # Owns the audit hook: what a guarded Python program may not do, and how every Python that it starts is guarded too: it
-# imports a private copy of this very file. All this is for programs that make mistakes, not for ones that mean harm.
+# imports a private copy of this file, as far as this room. For programs that make mistakes, not for ones that mean harm.
 #
 # One hook (PEP 578) for each set of guards decides, and raising from it aborts the action; so does a mistake in a
 # check. Where CPython raises an event too late, a patch raises it: patches decide nothing. No thread has a state, so
@@ -1938,12 +1837,9 @@ def _sign_as_guarded() -> None:
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # An event, and for each path in it: its index, that of its directory's descriptor (9: it has none), whether a final
 # link is followed (f), and whether the path is to be made (m).
-_CHANGES = """
-os.chflags 09f os.chmod 02f os.chown 03f os.link 02f,13m os.mkdir 02m os.remove 01
-os.removexattr 09f os.rename 02,13m os.rmdir 01 os.setxattr 09f os.symlink 12m os.truncate 09f
-os.utime 03f
-""".split()
-_WRITABLE = "/dev/null/ /dev/zero/ /dev/full/ /dev/tty/ /dev/ptmx/ /dev/pts/".split()
+_CHANGES = {"os.chflags": "09f", "os.chmod": "02f", "os.chown": "03f", "os.link": "02f,13m", "os.mkdir": "02m",
+            "os.remove": "01", "os.removexattr": "09f", "os.rename": "02,13m", "os.rmdir": "01",
+            "os.setxattr": "09f", "os.symlink": "12m", "os.truncate": "09f", "os.utime": "03f"}
 _READABLE = """
 /dev/random/ /dev/urandom/ /etc/localtime/ /etc/mime.types/ /etc/os-release/ /proc/cpuinfo/
 /usr/lib/os-release/ /usr/share/zoneinfo/ /proc/meminfo/ /proc/stat/
@@ -1979,13 +1875,6 @@ def _by_name(words: Sequence[str]) -> dict[str, list[str]]:
     return values
 
 
-class _Refusal(Exception):
-    """What a check raises. It counts, unless the program only asks in passing and has another way."""
-
-    def __init__(self, reason: str, hint: str = "", counts: bool = True, **details: Any) -> None:
-        self.reason, self.hint, self.counts, self.details = reason, hint, counts, details
-
-
 class _Guards:
     """One set of guards. All sets must let an action pass."""
 
@@ -1997,10 +1886,9 @@ class _Guards:
         self.known = _addresses(self.domains)  # those that may be reached
         self.metadata = _addresses(_METADATA)
         self.sealed = _roots(values.get("sealed", []))
-        self.writable = (*_roots(values.get("fs-write", [])), *_WRITABLE)
-        if "fs-readonly" not in values:
-            self.writable = ("/",)
-        self.root = values.get("fs-readonly", ["/"])[0]
+        given = (*_roots(values.get("fs-write", [])), *[path + "/" for path in _DEVICES])
+        self.writable = given if "fs-readonly" in values else ("/",)
+        self.root = values.get("fs-readonly", ["/"])[-1]
         self.trusted: tuple[str, ...] = ("",)  # what may be read without a look
         self.readable: tuple[str, ...] = ("/",)
         if self.root != "/":  # below it, the target's own files, and Python's
@@ -2009,12 +1897,11 @@ class _Guards:
             self.trusted = ("/dev/stdin", *[path + "/" for path in own])
             places = [self.root, _Guarded.home, *own, *map(str, sys.path), *values.get("program", [])]
             self.readable = (*_roots(places), *self.writable, *_READABLE, f"/proc/{os.getpid()}/")
-        self.changes = dict(zip(_CHANGES[::2], _CHANGES[1::2]))
         self.alive: list[str] = []  # has an event, once the hook is in force
         self.checks: dict[str, Callable[..., None]] = {"hotenv.alive": self.alive.append}
         # What is not here is no guard's concern.
         for check, events in (
-                (self.on_change, " ".join(self.changes)), (self.on_open, "open os.listdir os.scandir"),
+                (self.on_change, " ".join(_CHANGES)), (self.on_open, "open os.listdir os.scandir"),
                 (self.on_start, "subprocess.Popen os.system os.exec os.posix_spawn os.spawn"),
                 (self.on_start, "os.fork os.forkpty pty.spawn"),
                 (self.on_address, "socket.connect socket.bind socket.sendto socket.sendmsg"),
@@ -2026,10 +1913,7 @@ class _Guards:
     def hook(self, event: str, args: tuple[Any, ...]) -> None:
         check = self.checks.get(event)
         if check is not None:
-            try:
-                check(event, *args)
-            except _Refusal as refusal:
-                raise _reported(event, refusal) from None
+            check(event, *args)
 
     def on_end(self, event: str) -> None:
         if _Guarded.blocked:  # at the very end: every module is gone, every file flushed and closed
@@ -2055,83 +1939,77 @@ class _Guards:
         if sock.family != _socket.AF_UNIX:
             internet = sock.family in _INTERNET  # no other has hosts that could be told
             if self.network and not (internet and self.may_reach(address[0], event != "socket.bind")):
-                raise _Refusal("no-network", host=address[0])
+                _block(event, "no-network", host=address[0])
         elif address[0] not in (0, "\0"):  # else an abstract name, which is no file
             if event == "socket.bind":
-                self.change(address)
+                self.change(event, address)
             elif f"{_real(address)}/".startswith(self.sealed):
-                raise _Refusal("hotenv-session", path=_real(address))  # the door to the secrets stays shut
+                _block(event, "hotenv-session", path=_real(address))  # the door to the secrets stays shut
 
     def on_socket(self, event: str, sock: Any, family: int, kind: int, *_: Any) -> None:
         """Nothing but TCP, as in the kernel: it would not see where a datagram goes."""
         strict = self.network and not self.localhost and not self.domains
         if strict and family in _INTERNET and kind & 15 != _socket.SOCK_STREAM:
-            raise _Refusal("no-network", family=int(family), type=int(kind))
+            _block(event, "no-network", family=int(family), type=int(kind))
 
     def on_lookup(self, event: str, host: Any, *_: Any) -> None:
-        if isinstance(host, tuple):
-            host = host[0]
+        host = host[0] if isinstance(host, tuple) else host
         if self.network and host and not self.may_reach(host, connecting=False):
-            raise _Refusal("no-network", host=host)
+            _block(event, "no-network", host=host)
 
     def on_resolved(self, event: str, host: Any, found: list[Any]) -> None:
         """An allowed name is known by its addresses from then on: connect sees nothing else."""
         if host and self.may_reach(host):
-            addresses = {_packed(entry[4][0]) for entry in found}
-            if _host_name(host) not in _METADATA:
-                addresses -= self.metadata
-            self.known |= addresses
+            closed = set() if _host_name(host) in _METADATA else self.metadata
+            self.known |= {_packed(entry[4][0]) for entry in found} - closed
 
-    def change(self, path: Any, dir_fd: int = -1, follow: bool = True, made: bool = True) -> None:
+    def change(self, event: str, path: Any, dir_fd: int = -1, follow: bool = True, made: bool = True) -> None:
         """May this path be written, made, removed or changed? What is not there is missing, not refused."""
         real = _real(path, dir_fd, follow)
         if f"{real}/".startswith(self.sealed):
-            raise _Refusal("hotenv-session", path=real)
+            _block(event, "hotenv-session", path=real)
         allowed = f"{real}/".startswith(self.writable) or path in ("/dev/stdout", "/dev/stderr")
         if not allowed and (made or os.path.lexists(real)):
-            raise _Refusal("fs-readonly", " (--fs-write PATH allows writing below PATH)", path=real)
-
-    def read(self, path: Any) -> None:
-        text = os.fsdecode(path)
-        if text.startswith(self.trusted) and "/.." not in text:
-            return
-        real = os.path.realpath(text)
-        if not f"{real}/".startswith(self.readable) and os.path.exists(real):
-            hint = f" (reads are allowed below {self.root}; --fs-readonly=PATH reads below PATH, =/ reads anything)"
-            raise _Refusal("fs-readonly", hint, path=real)
+            _block(event, "fs-readonly", " (--fs-write PATH allows writing below PATH)", path=real)
 
     def on_open(self, event: str, path: Any, mode: Any = None, flags: int = 0) -> None:
         if isinstance(path, int):
             return  # it was opened before
         if flags & _WRITING:
-            self.change(path, made=flags & os.O_CREAT > 0)
-        elif event == "open" or os.path.isdir(path or "."):  # else there is nothing to list
-            self.read(path or ".")
+            self.change(event, path, made=flags & os.O_CREAT > 0)
+            return
+        text = os.fsdecode(path or ".")
+        if text.startswith(self.trusted) and "/.." not in text:
+            return
+        real = os.path.realpath(text)
+        there = os.path.exists(real) if event == "open" else os.path.isdir(real)  # else there is nothing to list
+        if there and not f"{real}/".startswith(self.readable):
+            hint = f" (reads are allowed below {self.root}; --fs-readonly=PATH reads below PATH, =/ reads anything)"
+            _block(event, "fs-readonly", hint, path=real)
 
     def on_change(self, event: str, *args: Any) -> None:
         padded = [*args, *[-1] * 10]
         if event == "os.truncate" and isinstance(args[0], int):
             return  # it was opened for writing
-        for place in self.changes[event].split(","):
+        for place in _CHANGES[event].split(","):
             path, directory = padded[int(place[0])], padded[int(place[1])]
-            self.change(path, directory, "f" in place, "m" in place)
+            self.change(event, path, directory, "f" in place, "m" in place)
 
     def on_sqlite(self, event: str, database: Any) -> None:
         """Only what is in memory may be opened, or what says in its URI that it is only read."""
         path, _, query = os.fsdecode(database).partition("?")
-        if path not in ("", ":memory:") and not {"mode=ro", "immutable=1", "mode=memory"} & set(query.split("&")):
-            self.change(path)
+        harmless = {"mode=ro", "immutable=1", "mode=memory"} & set(query.split("&"))
+        if path not in ("", ":memory:") and not (path.startswith("file:") and harmless):
+            self.change(event, path)
 
     def on_start(self, event: str, *args: Any) -> None:
         if self.processes:
-            argv = list(args[:1])  # a shell's line
-            for arg in args[::-1]:
-                if isinstance(arg, (list, tuple)):
-                    argv = list(arg)
+            lists = [list(arg) for arg in args if isinstance(arg, (list, tuple))]
+            argv = [*lists, list(args[:1])][0]  # else a shell's line
             # platform.processor() asks uname, and has an answer without it.
-            raise _Refusal("no-subprocess", counts=argv != ["uname", "-p"], argv=argv)
+            _block(event, "no-subprocess", counts=argv != ["uname", "-p"], argv=argv)
         if not os.path.exists(_Guarded.home + "/sitecustomize.py"):
-            raise _Refusal("hermetic", " (the files that would guard the child are gone)", path=_Guarded.home)
+            _block(event, "hermetic", " (the files that would guard the child are gone)", path=_Guarded.home)
         for env in (os.environ, *args):  # whatever environment the program makes for a child
             if hasattr(env, "keys"):
                 env.update(_carried(env))
@@ -2139,20 +2017,19 @@ class _Guards:
     def on_import(self, event: str, module: str, filename: Any, *_: Any) -> None:
         top = module.partition(".")[0]
         if top in _UNSEEN or top == "uvloop" and (self.network or self.processes):
-            raise _Refusal("hermetic", counts=False, module=module)
+            _block(event, "hermetic", counts=False, module=module)
         place = os.path.dirname(filename or "")
         native = filename and not (place.endswith("/lib-dynload") and place in sys.path)
         if self.imports and (native or top in ("ctypes", "_ctypes", "cffi", "_cffi_backend")):
-            raise _Refusal("strict-imports", module=module)
+            _block(event, "strict-imports", module=module)
 
 
-def _reported(event: str, refusal: _Refusal) -> Exception:
-    """Count it, trace it, and make of it what programs know how to take."""
+def _block(event: str, reason: str, hint: str = "", counts: bool = True, **details: Any) -> NoReturn:
+    """Count it (unless a program only asks in passing), trace it, and raise what programs know how to take."""
     frame: Any = sys._getframe()
-    line = event
-    while frame and frame.f_globals is _reported.__globals__:
+    while frame and frame.f_globals is _block.__globals__:
         frame = frame.f_back
-    home = frame and frame.f_globals.get("__name__")
+    line, home = event, frame and frame.f_globals.get("__name__")
     # The public function that led to the event: subprocess.run, not subprocess.Popen.
     while frame and home in ("os", "socket", "subprocess") and frame.f_globals.get("__name__") == home:
         name = frame.f_code.co_name.replace("__init__", "Popen")
@@ -2160,22 +2037,17 @@ def _reported(event: str, refusal: _Refusal) -> Exception:
             line = f"{home}.{name}"
         frame = frame.f_back
     try:
-        for detail, value in refusal.details.items():
-            if value != []:
-                line += f" {detail}={_traced(value)}"
+        line += "".join([f" {detail}={_traced(value)}" for detail, value in details.items() if value != []])
     except Exception:
         pass  # at the end of the interpreter nothing can be imported any more
-    line = f"{line[:1990]} reason={refusal.reason}"
-    if refusal.counts:
+    line = f"{line[:1990]} reason={reason}"
+    if counts:
         _Guarded.blocked.append(event)
     if _Guarded.trace is not None:
-        try:
-            os.write(_Guarded.trace, f"[hermetic] blocked {line}\n".encode("ascii", "backslashreplace"))
-        except OSError:
-            pass  # a daemon has closed it
+        _tried(os.write, _Guarded.trace, f"[hermetic] blocked {line}\n".encode("ascii", "backslashreplace"))
     if event == "import":
-        return ImportError(f"blocked by hotenv: {line}", name=refusal.details["module"])
-    return PermissionError(errno.EACCES, f"blocked by hotenv: {line}{refusal.hint}")
+        raise ImportError(f"blocked by hotenv: {line}", name=details["module"])
+    raise PermissionError(errno.EACCES, f"blocked by hotenv: {line}{hint}")
 
 
 def _traced(value: Any) -> str:
@@ -2186,20 +2058,16 @@ def _traced(value: Any) -> str:
         _Guarded.redactors = [Redactor(_Guarded.secrets), Redactor(paths)]
     shown, text = [], ""
     for word in value if isinstance(value, list) else [value]:
-        text = str(word)
-        if isinstance(word, (bytes, os.PathLike)):
-            text = os.fsdecode(word)
+        text = os.fsdecode(word) if isinstance(word, (bytes, os.PathLike)) else str(word)
         for redactor in _Guarded.redactors:
             text = redactor(text)
         text = re.sub(rf"(?is)((?<![\w-]){_SECRET})(\s*[=:]\s*|\s+).+", r"\1\2***", text)
         text = re.sub(r"://[^/\s@]*@", "://***@", text)
         shown.append(repr(text))
-    if isinstance(value, list):
-        words = ",".join(shown)
-        return "[%s]" % re.sub(rf"(?i)('-{_SECRET}',)('(?:[^'\\]|\\.)*'|\"[^\"]*\")", r"\1'***'", words)
-    if shown[0] == f"'{text}'" and " " not in text:
-        return text
-    return shown[0]
+    if not isinstance(value, list):
+        return text if shown[0] == f"'{text}'" and " " not in text else shown[0]
+    words = ",".join(shown)
+    return "[%s]" % re.sub(rf"(?i)('-{_SECRET}',)('(?:[^'\\]|\\.)*'|\"[^\"]*\")", r"\1'***'", words)
 
 
 def _roots(paths: Iterable[str]) -> tuple[str, ...]:
@@ -2224,8 +2092,7 @@ def _real(path: Any, dir_fd: int = -1, follow: bool = True) -> str:
 def _host_name(host: Any) -> str:
     """One spelling of a host: lower case, no final dot, no zone of an IPv6 address, the ASCII form of a name."""
     name = os.fsdecode(host)
-    if not name.isascii():
-        name = name.encode("idna").decode()
+    name = name if name.isascii() else name.encode("idna").decode()
     return str(name.lower().rstrip(".").partition("%")[0])
 
 
@@ -2244,15 +2111,12 @@ def _addresses(hosts: Iterable[str]) -> set[bytes | None]:
 
 
 def _patch(names: str, call: Any) -> None:
-    """Put call(original, ...) in the place of functions, under whatever name the standard library knows them by now."""
+    """Put call(original, ...) in the place of functions. One that is not there is an error: it would go unguarded."""
     call.__code__ = call.__code__.replace(co_filename="<hotenv>")  # coverage knows that this is no file
     for name in names.split():
         module, _, function = name.partition(".")
-        original = getattr(sys.modules[module], function)
-        replacement = call.__get__(original)  # bound like a builtin: no method when it is the attribute of a class
-        for place in {"os", "posix", "subprocess", "_posixsubprocess", "socket", "_socket"} & set(sys.modules):
-            space = vars(sys.modules[place])
-            space.update({key: replacement for key, value in space.items() if value is original})
+        space = vars(sys.modules[module])
+        space[function] = call.__get__(space[function])  # like a builtin: no method when it is the attribute of a class
 
 
 def _start(original: Any, *args: Any, **kwargs: Any) -> Any:
@@ -2262,9 +2126,7 @@ def _start(original: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _end(original: Any, status: int) -> None:
-    if _Guarded.blocked:
-        status = 2
-    original(status)
+    original(2 if _Guarded.blocked else status)
 
 
 def _resolve(original: Any, host: Any, *args: Any, **kwargs: Any) -> Any:
@@ -2279,13 +2141,12 @@ def _early(original: Any) -> Any:
 
     def call(sock: Any, *args: Any) -> Any:
         address = args[-1]
-        if isinstance(address, tuple) and isinstance(address[0], str) and _packed(_host_name(address[0])) is None:
+        if isinstance(address, tuple) and not isinstance(address[0], int) and _packed(_host_name(address[0])) is None:
             sys.audit(event, sock, address)
             found = _socket.getaddrinfo(address[0], None, sock.family, sock.type, sock.proto)
             args = (*args[:-1], (found[0][4][0], *address[1:]))  # now the check sees where it goes
         return original(sock, *args)
-    code: Any = call.__code__.replace(co_filename="<hotenv>")
-    call.__code__ = code
+    call.__code__ = call.__code__.replace(co_filename="<hotenv>")
     return call
 
 
@@ -2296,28 +2157,25 @@ def _guard(text: str, home: str) -> None:
         raise RuntimeError("HOTENV_GUARDS is damaged")
     _Guarded.text, _Guarded.home = text, home
     words = text.split("\n")
-    for name in _by_name(words).get("secret", []):
-        _Guarded.secrets[name] = os.environ.get(name, "")
+    _Guarded.secrets = {name: os.environ.get(name, "") for name in _by_name(words).get("secret", [])}
     sys.dont_write_bytecode |= "fs-readonly=" in text
     if "trace" in words:
         import fcntl
-        try:
-            _Guarded.trace = fcntl.fcntl(2, fcntl.F_DUPFD_CLOEXEC, 200)  # above what daemons close and tests count
-        except OSError:
-            pass  # stderr is closed, or descriptors end below
+        _Guarded.trace = _tried(fcntl.fcntl, 2, fcntl.F_DUPFD_CLOEXEC, 200)  # above what daemons close and tests count
     # _execvpe so that one attempt is one refusal, not one for each entry of PATH.
     _patch("os.execve os._execvpe os.posix_spawn os.posix_spawnp _posixsubprocess.fork_exec", _start)
-    _patch("os._exit", _end)
+    _patch("posix.execve posix.posix_spawn posix.posix_spawnp", _start)
+    if hasattr(sys.modules.get("subprocess"), "_fork_exec"):
+        _patch("subprocess._fork_exec", _start)
+    _patch("os._exit posix._exit", _end)
     if "no-network" in words:
         _patch("_socket.getaddrinfo", _resolve)
         base: Any = _socket.socket
-        methods: dict[str, Any] = {"__slots__": ()}
-        for name in "connect connect_ex bind sendto".split():
-            methods[name] = _early(getattr(base, name))
-            if "socket" in sys.modules:  # whose class was made from the original
-                setattr(sys.modules["socket"].socket, name, methods[name])
-        patched: Any = type("socket", (base,), methods)
+        methods = {name: _early(getattr(base, name)) for name in "connect connect_ex bind sendto".split()}
+        patched: Any = type("socket", (base,), {"__slots__": (), **methods})
         _socket.socket = _socket.SocketType = patched  # type: ignore[misc]
+        for name in methods if "socket" in sys.modules else ():  # whose class was made from the original
+            setattr(sys.modules["socket"].socket, name, methods[name])
     os.register_at_fork(after_in_child=_Guarded.blocked.clear)
     for part in text.split("\n\n"):
         guards = _Guards(part.split("\n"))
@@ -2327,8 +2185,7 @@ def _guard(text: str, home: str) -> None:
             raise RuntimeError("another audit hook refuses the guards")
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _uncaught
-    while home in sys.path:
-        sys.path.remove(home)
+    sys.path[:] = [path for path in sys.path if path != home]
     sys.modules.pop("hotenv", None)  # what stays importable is emptied before the program's end
     os.environ.update(_carried(os.environ))
 
@@ -2377,16 +2234,10 @@ except BaseException:
 if __name__ == "__main__":
     sys._hotenv(sys.argv[1], sys.argv[2:])
 else:
-    ours = sys.modules.pop("sitecustomize")
+    del sys.modules["sitecustomize"]
     if sys.version_info < (3, 9) and os.path.isfile(sys.argv[0]):  # later ones make it absolute
         sys.modules["__main__"].__file__ = os.path.abspath(sys.argv[0])
-    try:
-        import sitecustomize  # the one that would have run without us
-    except ImportError as error:
-        if error.name != "sitecustomize":
-            raise
-    finally:
-        sys.modules.setdefault("sitecustomize", ours)
+    import sitecustomize  # the one that would have run without us; that there is none, site expects
 """
 
 
@@ -2395,12 +2246,10 @@ def _become(kind: str, argv: list[str]) -> NoReturn:
     import importlib
     import operator
     import runpy
-    runner: Any = runpy
-    target, path, first = argv[0], os.path.abspath(argv[0]), os.getcwd()
+    target, path = argv[0], os.path.abspath(argv[0])
+    first = os.path.dirname(os.path.realpath(target)) if kind == "path" else os.getcwd()
     main = sys.modules["__main__"] = type(sys)("__main__")
     sys.argv[:] = argv
-    if kind == "path":
-        first = os.path.dirname(os.path.realpath(target))
     if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
         sys.path.insert(0, first)
     if kind == "call":
@@ -2409,7 +2258,7 @@ def _become(kind: str, argv: list[str]) -> NoReturn:
         if callable(found):
             sys.exit(found())
     if kind in ("call", "module"):
-        runner._run_module_as_main(target)
+        runpy._run_module_as_main(target)  # type: ignore[attr-defined]
     source: Any = b"\0"
     if kind == "code":
         path, source = "<string>", sys.argv.pop(1)
@@ -2432,43 +2281,48 @@ def _become(kind: str, argv: list[str]) -> NoReturn:
 # unless that has held a session's values. All else is a program: the kernel alone must be able to hold its guards.
 
 _GUARDS_KEPT = 7 * 86400  # seconds; what runs for longer on an older version's guards can start no child any more
-_ALLOWANCES = {"no_network": "allow_localhost allow_domain", "no_subprocess": "", "strict_imports": "",
-               "fs_readonly": "fs_write"}  # guard -> what opens it again
-_PROFILES = {"net-hermetic": "no_network allow_localhost", "exec-deny": "no_subprocess", "fs-readonly": "fs_readonly",
-             "strict-imports": "strict_imports", "all": "no_network no_subprocess fs_readonly strict_imports"}
+_ALLOWANCES = {"no-network": "allow-localhost allow-domain", "no-subprocess": "", "strict-imports": "",
+               "fs-readonly": "fs-write"}  # guard -> what opens it again
+_PROFILES = {"net-hermetic": "no-network allow-localhost", "exec-deny": "no-subprocess",
+             "fs-readonly": "fs-readonly={here}", "strict-imports": "strict-imports",
+             "all": "no-network no-subprocess fs-readonly={here} strict-imports"}
 _FLAGS = "[bBdEiIOPqRsSuvx]"  # a Python's own that take no value
 
 
 def _add_guard_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("guards").add_argument
-    add("--no-network", action="store_true", help="no connection, no name looked up")
-    add("--allow-localhost", action="store_true", help="except this machine (127.0.0.0/8, ::1)")
-    add("--allow-domain", action="append", default=[], metavar="D", type=_domain, help="except D and what ends in .D")
-    add("--no-subprocess", action="store_true", help="no other program, no fork")
-    add("--fs-readonly", nargs="?", const=".", metavar="PATH", type=_guard_path,
+    valued: dict[str, Any] = {"dest": "words", "action": "append", "default": []}
+    plain = {**valued, "action": "append_const"}
+    add("--no-network", **plain, const="no-network", help="no connection, no name looked up")
+    add("--allow-localhost", **plain, const="allow-localhost", help="except this machine (127.0.0.0/8, ::1)")
+    add("--allow-domain", **valued, metavar="D", type=_domain, help="except D and what ends in .D")
+    add("--no-subprocess", **plain, const="no-subprocess", help="no other program, no fork")
+    add("--fs-readonly", **valued, nargs="?", const=".", metavar="PATH",
+        type=lambda path: f"fs-readonly={_guard_path(path)}",
         help="write nothing; read only below the current directory, or PATH (--fs-readonly=/ reads anything)")
-    add("--fs-write", action="append", default=[], metavar="PATH", type=_guard_path, help="except below PATH")
-    add("--strict-imports", action="store_true", help="no native extensions but Python's own; no ctypes, no cffi")
+    add("--fs-write", **valued, metavar="PATH", type=lambda path: f"fs-write={_guard_path(path)}", help="except below PATH")
+    add("--strict-imports", **plain, const="strict-imports",
+        help="no native extensions but Python's own; no ctypes, no cffi")
     add("--profile", action="append", default=[], choices=list(_PROFILES), help=", ".join(_PROFILES), metavar="NAME")
-    add("--trace", action="store_true", help="a line on stderr for each blocked action")
+    add("--trace", **plain, const="trace", help="a line on stderr for each blocked action")
 
 
 def _domain(text: str) -> str:
     import re
     name = re.sub(r"^(\*\.|\.+)", "", _host_name(text))
     if not re.fullmatch(r"[\w.-]+", name) and _packed(name) is None:
-        raise ValueError("only a host name or an address is wanted")
-    return name
+        raise HotenvError(EXIT_USAGE, f"--allow-domain takes a host name or an address, not {_shown(text)}")
+    return "allow-domain=" + name
 
 
 def _guard_path(text: str) -> str:
     if not text:
-        raise ValueError("an empty path means nothing here")
+        raise HotenvError(EXIT_USAGE, "a guard's path is empty")
     return os.path.realpath(text)
 
 
 def _any_guard(asked: argparse.Namespace) -> bool:
-    return any([vars(asked)[name] for name in [*_ALLOWANCES, "profile"]])
+    return bool(asked.profile or set(_ALLOWANCES) & set(_by_name(asked.words)))
 
 
 def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[str]:
@@ -2484,38 +2338,21 @@ def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[
     flags += [f"--profile={name}" for name in environ.get("HERMETIC_PROFILE", "").replace(",", " ").split()]
     if environ.get("HERMETIC_FS_ROOT"):
         flags.append(f"--fs-readonly={environ['HERMETIC_FS_ROOT']}")
-    sources = [dict(vars(asked))]
+    sources = [asked]
     for where, given in ("HERMETIC_FLAGS", flags), ("the configuration file", _config_flags()):
         if {"-h", "--help"} & set(given):
             raise HotenvError(EXIT_USAGE, f"{where}: there is no guard that is called help")
         parser = _parser(where, "")
         _add_guard_options(parser)
-        sources.append(vars(parser.parse_args(given)))
+        sources.append(parser.parse_args(given))
     words: list[str] = []
+    closed: set[str] = set()  # what no lower source can open, nor choose
     for source in sources:
-        words += ["trace"] * source["trace"]
-        for option in " ".join([_PROFILES[name] for name in source["profile"]]).split():
-            source[option] = source[option] or {"fs_readonly": os.path.realpath(".")}.get(option, True)
-    for guard, allowances in _ALLOWANCES.items():
-        allowed: list[str] = []
-        for source in sources:
-            allowed += _as_words(source, allowances.split())
-            if source[guard]:
-                words += _as_words(source, [guard]) + allowed
-                break
-    return words
-
-
-def _as_words(options: Mapping[str, Any], names: Iterable[str]) -> list[str]:
-    words = []
-    for name in names:
-        values = options[name]
-        if not isinstance(values, list):
-            values = [values]
-        for value in filter(None, values):
-            if not isinstance(value, (str, bool)):
-                raise ValueError(f"{name} takes true, a text or a list of texts")
-            words.append(name.replace("_", "-") + f"={value}" * (value is not True))
+        profiles = " ".join([_PROFILES[name] for name in source.profile]).split()
+        own = [word.format(here=os.path.realpath(".")) for word in profiles] + source.words
+        words += [word for word in own if word.partition("=")[0] not in closed]
+        for guard in set(_ALLOWANCES) & set(_by_name(own)):
+            closed.update([guard, *_ALLOWANCES[guard].split()])
     return words
 
 
@@ -2533,12 +2370,17 @@ def _config_flags() -> list[str]:
             table = tomllib.loads(text)
             if path == "pyproject.toml":
                 table = table.get("tool", {}).get("hermetic", {})
-            flags += ["--" + word for word in _as_words(table, table)]
+            for name, value in table.items():
+                values = value if isinstance(value, list) else [value]
+                if not {str, bool}.issuperset(map(type, values)):
+                    raise ValueError(f"{name} takes true, a text or a list of texts")
+                option = "--" + name.replace("_", "-")
+                flags += [option + f"={each}" * (each is not True) for each in values if each]
         except FileNotFoundError:
             pass  # as in most directories
         except ImportError:
             raise HotenvError(EXIT_USAGE, f"only Python 3.11 or later can take guards from {path}") from None
-        except (OSError, ValueError, AttributeError, TypeError) as error:
+        except (OSError, ValueError, AttributeError) as error:
             raise HotenvError(EXIT_USAGE, f"cannot take guards from {path}: {_shown(str(error))}") from None
     return flags
 
@@ -2548,7 +2390,7 @@ def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str], sec
     """Become the target under the guards. `secrets` is None without a session; under `run`, the session's names.
     With a session the target gets a process image of its own: what --only left out is not in its memory.
     """
-    if not set(guards) - {"trace"}:
+    if not set(_ALLOWANCES) & set(_by_name(guards)):
         _say(f"no guard is on: the target runs as it is (--no-network, ..., see: {_invocation()} hermetic --help)")
     try:
         _Guarded.home = _place_loader()
@@ -2556,14 +2398,12 @@ def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str], sec
     except OSError as error:
         what = _shown(str(error.filename or target[0]))
         raise HotenvError(1, f"cannot guard {_shown(target[0])}: {what}: {error.strerror}") from None
-    program = os.getcwd()  # or where the script is, which is one of the first words
-    for word in argv[:2]:
-        if os.path.isfile(word):
-            program = os.path.dirname(os.path.realpath(word))
+    scripts = [os.path.realpath(word) for word in argv[:2] if os.path.isfile(word)]
+    program = os.path.dirname(scripts[-1]) if scripts else os.getcwd()
     # No guarded program may touch our directories, nor the sessions that can be found from here.
     sealed = {f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), *sockets}
     try:
-        sealed.add(_find_session())
+        sealed.add(_locate().path)
         sealed.add(_read_marker(_find_marker() or ""))
     except (HotenvError, OSError):
         pass  # there is none, so none to be kept from
@@ -2587,27 +2427,27 @@ def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str], sec
 
 def _guard_in_kernel(guards: list[str], path: str, python: bool) -> _Kernel | None:
     """Have the kernel hold what it can. A Python has its hook for the rest; anything else is refused."""
-    values, held, kernel = _by_name(guards), set(), None
-    asked = {"no-network", "no-subprocess", "fs-readonly"} & set(values)
-    wanted = set(asked)
+    values, kernel = _by_name(guards), None
+    left = {"no-network", "no-subprocess", "fs-readonly"} & set(values)
+    wanted = set(left)
     if "allow-localhost" in values or "allow-domain" in values:
         wanted.discard("no-network")  # it sees no addresses
     try:
         if wanted:
             kernel = _Kernel(path)
-            held = kernel.hold(wanted, values.get("fs-write", []), f"{_Guarded.home}/__pycache__", python)
-    except OSError:
+            left -= kernel.hold(wanted, values.get("fs-write", []), f"{_Guarded.home}/__pycache__", python)
+    except (ImportError, OSError):
         kernel = None  # another system, an old kernel, or a sandbox around us that refuses it
-    left = sorted(asked - held)
-    if python and left and "trace" in guards:
-        os.write(2, f"[hermetic] for Python code only: {', '.join(left)}\n".encode())
-    if "strict-imports" in values:
-        left.append("strict-imports")
-    if values.get("fs-readonly", ["/"]) != ["/"]:
-        left.append(f"fs-readonly={values['fs-readonly'][0]}")
-    if left and not python:
-        raise HotenvError(1, f"{_shown(path)} is no Python program, and nothing else can be held to "
-                             f"--{', --'.join(left)} here (--fs-readonly=/ can, and --no-network without --allow)")
+    if python:
+        if left and "trace" in guards:
+            os.write(2, f"[hermetic] for Python code only: {', '.join(sorted(left))}\n".encode())
+        return kernel
+    left |= {"strict-imports"} & set(values)
+    if values.get("fs-readonly", ["/"])[-1] != "/":
+        left.add(f"fs-readonly={values['fs-readonly'][-1]}")
+    if left:
+        raise HotenvError(1, f"{_shown(path)} is no Python program, and nothing else can be held to --"
+                             f"{', --'.join(sorted(left))} here (--fs-readonly=/ can, and --no-network without --allow)")
     return kernel
 
 
@@ -2640,7 +2480,8 @@ def _place_loader() -> str:
             if name.startswith("guards-") and os.path.getmtime(path) < time.time() - _GUARDS_KEPT:
                 shutil.rmtree(path, ignore_errors=True)  # another start may clear it too
         os.makedirs(home + "/__pycache__", 0o700, exist_ok=True)
-    for path, content in (f"{home}/hotenv.py", source), (f"{home}/sitecustomize.py", _LOADER):
+    needed = source.partition(b"\n# ==== hermetic host ")[0]  # no room above calls one from here on
+    for path, content in (f"{home}/hotenv.py", needed), (f"{home}/sitecustomize.py", _LOADER):
         if not os.path.exists(path):
             with open(f"{path}.{os.getpid()}", "wb") as file:
                 file.write(content)
@@ -2654,16 +2495,13 @@ def _resolve_target(target: list[str], path: str) -> tuple[str, list[str]]:
     """What a target is, and its command line: "program" or "python", to be executed as it stands; or what this Python
     runs, in words of _become: "path", "module" or "call"."""
     import shutil
-    name, here = target[0], os.path.dirname(sys.executable)
+    name = target[0]
     if "/" not in name and ":" in name:
         return "call", target
-    places = f"{here}:{path}"  # what this environment has comes first; but a Python is the one that PATH means
-    if _is_python(name):
-        places = path
-    found = shutil.which(name, path=places)
-    if "/" in name:
-        found = name
-    elif not found and name.endswith(".py") and os.path.isfile(name):
+    # What this environment has comes first; but a Python is the one that PATH means.
+    places = path if _is_python(name) else f"{os.path.dirname(sys.executable)}:{path}"
+    found = name if "/" in name else shutil.which(name, path=places)
+    if not found and name.endswith(".py") and os.path.isfile(name):
         found = f"./{name}"
     if not found:
         from importlib import metadata
@@ -2675,38 +2513,39 @@ def _resolve_target(target: list[str], path: str) -> tuple[str, list[str]]:
     words, first = [found, *target[1:]], _first_line(found)
     if first is None:
         return "path", words
-    kind, argv = _resolve_python([*first, *words], path)
-    if kind == "program":
-        return kind, words
-    if argv[1:] == words and os.path.dirname(argv[0]) == here and os.path.samefile(argv[0], sys.executable):
-        return "path", words
-    return kind, argv
+    return _resolve_python(first, words, path)
 
 
-def _resolve_python(words: list[str], path: str) -> tuple[str, list[str]]:
-    """`python3 -X dev script.py`, `python3 -m module`, `python3 -c text`, `python3`; anything else is a program."""
+def _resolve_python(first: list[str], words: list[str], path: str) -> tuple[str, list[str]]:
+    """`python3 -X dev script.py`, `python3 -m module`, `python3 -c text`, `python3`; anything else is a program. `first`
+    is what a script's first line puts before its words."""
     import re
     import shutil
     import subprocess
-    rest, flags = [*words[1:], ""], ""
+    line = [*first, *words]
+    rest, flags = [*line[1:], "", ""], ""  # the last -X may have no value
     while re.fullmatch(f"-{_FLAGS}+|-{_FLAGS}*[WX].*", rest[0]):
         flags += re.split("[WX]", rest[0])[0]
         del rest[:1 + (rest[0][-1] in "WX")]
     known = rest[0] in ("-", "-c", "-m") or not rest[0].startswith("-")
-    python = shutil.which(words[0], path=path)
-    if not python or not known or not _is_python(python):
+    python = shutil.which(line[0], path=path) or ""
+    if not known or not _is_python(python):
         return "program", words
     with open(python, "rb") as file:
         if file.read(2) == b"#!":  # pyenv, asdf and mise put a script of that name before the real one
             ask = [python, "-IS", "-c", "import sys; print(sys.executable)"]
-            python = subprocess.check_output(ask, stdin=subprocess.DEVNULL, universal_newlines=True).strip()
-    own = words[1:len(words) - len(rest) + 1]
-    if not set(flags) & set("EIS"):  # it reads PYTHONPATH, and imports what lies there
-        return "python", [python, *words[1:]]
-    if rest[0] in ("", "-"):
+            asked = subprocess.run(ask, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True)
+            python = asked.stdout.strip()
+    ours = os.path.dirname(python) == os.path.dirname(sys.executable)
+    if ours and line[1:] == words and os.path.samefile(python, sys.executable):
+        return "path", words
+    if python and not set(flags) & set("EIS"):  # it reads PYTHONPATH, and imports what lies there
+        return "python", [python, *line[1:]]
+    if not python or rest[0] in ("", "-"):
         return "program", words
+    own = line[1:len(line) + 2 - len(rest)]
     kind = {"-c": "code", "-m": "module"}.get(rest[0], "path")
-    return "python", [python, *own, f"{_Guarded.home}/sitecustomize.py", kind, *rest[kind == "module":-1]]
+    return "python", [python, *own, f"{_Guarded.home}/sitecustomize.py", kind, *rest[kind == "module":-2]]
 
 
 def _is_python(path: str) -> bool:
@@ -2761,8 +2600,6 @@ _SHELL_BASH = "bash --norc --noprofile --noediting +o history -i"
 # Each of these would have the shell run, print, log or end something on its own.
 _SHELL_DROPPED = ("BASH_ENV PROMPT_COMMAND PS0 PS1 PS2 PS4 TMOUT IGNOREEOF SHELLOPTS BASHOPTS BASH_XTRACEFD "
                   "POSIXLY_CORRECT HISTFILE").split()
-
-_SHELL_AUDITED = "exit_code duration_ms cwd truncated timed_out shell_restarted".split()  # of a result
 
 # {N} is where records go, {E} marks the end of stderr, {X} is the nonce of the record from the EXIT trap. There N may
 # still be closed, as for the command, but bash holds a copy to restore it from, close-on-exec, at the descriptor that
@@ -2841,31 +2678,28 @@ class ExecResult:
 
 
 class _Kept:
-    """The first and the last bytes of a stream, and how many it had in all. Memory stays flat, whatever comes."""
+    """A stream, or its beginning and its end, `room` bytes in all. Memory stays flat, whatever comes."""
 
     def __init__(self, room: int) -> None:
-        self.room, self.head, self.tail, self.size = room, bytearray(), bytearray(), 0
+        self.room, self.data, self.size = room, bytearray(), 0
 
     def add(self, data: bytes) -> None:
         self.size += len(data)
-        taken = max(0, self.room - len(self.head))
-        self.head += data[:taken]
-        if len(data) > taken:
-            self.tail += data[max(taken, len(data) - self.room):]
-            if len(self.tail) > 2 * self.room:
-                del self.tail[:-self.room]
+        self.data += data
+        if len(self.data) > self.room:
+            del self.data[self.room // 4:len(self.data) - self.room // 4]
 
     def presented(self, redactor: Redactor, limit: int) -> tuple[str, bool]:
         """As a result shows it: masked, cleaned, and only then cut; and whether something is missing from it."""
         if not self.size:
             return "", False
-        if self.size == len(self.head) + len(self.tail):
-            head = tail = _displayed(redactor, bytes(self.head + self.tail), "")
+        if self.size == len(self.data):
+            head = tail = _displayed(redactor, bytes(self.data), "")
             if len(head) <= limit:
                 return head, False
         else:
-            head = _displayed(redactor, bytes(self.head), "end")
-            tail = _displayed(redactor, bytes(self.tail), "start")
+            head = _displayed(redactor, bytes(self.data[:self.room // 4]), "end")
+            tail = _displayed(redactor, bytes(self.data[-self.room // 4:]), "start")
         note = f"\n[hotenv: {self.size} bytes in all, the middle is left out]\n"
         return head[:limit // 2] + note + tail[len(tail) - limit // 2:], True
 
@@ -2875,6 +2709,7 @@ def _displayed(redactor: Redactor, data: bytes, cut: str) -> str:
 
     Masked before and after each step: a value may hold what is taken out, have it between its letters, or be what was
     half overwritten."""
+    import functools
     import re
     # An interactive bash says that it has no terminal whenever a child dies of a signal.
     data = _without_values(redactor, re.sub(rb"(?m)^bash: \[\d+: \d+ \(\d+\)\] tcsetattr: .*\n", b"", data), cut)
@@ -2884,27 +2719,19 @@ def _displayed(redactor: Redactor, data: bytes, cut: str) -> str:
         text = re.sub(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?"
                       r"|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "", text)
         text = _without_values(redactor, _encoded(text), cut).decode("utf-8", "surrogateescape")
-        lines = map(_overwritten, text.split("\n"))
+        lines = [functools.reduce(lambda shown, part: part + shown[len(part):], line.split("\r"))
+                 for line in text.split("\n")]
         data = _without_values(redactor, _encoded("\n".join(lines)), cut)
     return data.decode("utf-8", "replace")
-
-
-def _overwritten(line: str) -> str:
-    shown = ""
-    for part in line.split("\r"):
-        shown = part + shown[len(part):]
-    return shown
 
 
 def _without_values(redactor: Redactor, data: bytes, cut: str) -> bytes:
     stream, skipped = redactor.stream(), 0
     if cut == "start":  # half a value may stand there; as much again keeps the stream in step
         skipped = 2 * redactor.longest
-        stream.feed(data[:skipped])
+    stream.feed(data[:skipped])
     shown = stream.feed(data[skipped:])
-    if cut != "end":  # where what the stream still holds back may be half a value
-        shown += stream.flush()
-    return shown
+    return shown if cut == "end" else shown + stream.flush()  # what it still holds back there may be half a value
 
 
 class _Tap:
@@ -2915,29 +2742,38 @@ class _Tap:
         self.marks: dict[bytes, _Kept] = {}
         self._held = b""  # what may be the beginning of a mark
 
-    def read(self) -> int:
-        """Take what is there. 0: nothing is there now, or (not .open) ever again."""
-        try:
-            data = os.read(self.descriptor, 1 << 18)
-        except BlockingIOError:
-            return 0
-        self.open = bool(data)
-        size, data, self._held = len(data), self._held + data, b""
-        while any(mark in data for mark in self.marks):
-            at, mark = min((data.find(mark), mark) for mark in self.marks if mark in data)
-            self.sink.add(data[:at])
-            data, self.sink = data[at + len(mark):], self.marks.pop(mark)
-        at = data.rfind(b"\0")  # with which each mark begins
-        if size and at >= 0 and any(mark.startswith(data[at:]) for mark in self.marks):
+    def read(self) -> None:
+        """Take what is there: all that a pipe can hold, or its end."""
+        piece, done = os.read(self.descriptor, _SHELL_PIPE), 0
+        self.open, data, self._held = bool(piece), self._held + piece, b""
+        for at, mark in sorted((data.find(mark), mark) for mark in self.marks):
+            if at >= 0:
+                self.sink.add(data[done:at])
+                done, self.sink = at + len(mark), self.marks.pop(mark)
+        at = data.rfind(b"\0", done)  # with which each mark begins
+        if self.open and at >= 0 and any(mark.startswith(data[at:]) for mark in self.marks):
             data, self._held = data[:at], data[at:]
-        self.sink.add(data)
-        return size
+        self.sink.add(data[done:])
 
 
 def _family(shell: int, spared: frozenset[int] | None) -> dict[int, int]:
     """The shell and all live processes below it, but for the jobs in `spared`, or (None) all of its session; with the
     group of each."""
-    family, parents, rows = {shell: shell}, [shell], list(_processes())
+    rows: list[list[int]] = []  # of each process its id, its parent's, and those of its group and, on Linux, session
+    if os.path.isdir("/proc/self"):
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{name}/stat", "rb", 0) as file:
+                    state, *others = file.read(512).rpartition(b")")[2].split()[:4]
+            except OSError:
+                continue  # it has ended meanwhile
+            if state not in b"ZX":
+                rows.append([int(name), *map(int, others)])
+    else:
+        import subprocess
+        listing = subprocess.run(["ps", "-Ao", "pid=,ppid=,pgid="], stdout=subprocess.PIPE, check=False).stdout
+        rows = [[*map(int, row.split())] for row in listing.splitlines()]
+    family, parents = {shell: shell}, [shell]
     for parent in parents:  # grows while it is walked
         for pid, above, *groups in rows:
             mine = above == parent or spared is None and shell in groups
@@ -2947,126 +2783,101 @@ def _family(shell: int, spared: frozenset[int] | None) -> dict[int, int]:
     return family
 
 
-def _processes() -> Iterator[list[int]]:
-    """Of every process: its id, its parent's, and those of its group and, where it is known, session."""
-    if not os.path.isdir("/proc/self"):
-        import subprocess
-        listing = subprocess.run(["ps", "-Ao", "pid=,ppid=,pgid="], stdout=subprocess.PIPE, check=False).stdout
-        yield from ([*map(int, row.split())] for row in listing.splitlines())
-        return
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat", "rb", 0) as file:
-                state, *others = file.read(512).rpartition(b")")[2].split()[:4]
-        except OSError:
-            continue  # it has ended meanwhile
-        if state not in b"ZX":
-            yield [int(name), *map(int, others)]
-
-
-def _signal_all(pids: Iterable[int], signum: int) -> None:
-    for pid in pids:
-        try:
-            os.kill(pid, signum)
-        except (ProcessLookupError, PermissionError):
-            pass  # ended meanwhile; or became another user's, by sudo
-
-
 class _Shell:
-    """One bash, or what leads to one elsewhere, from start to end: the pipe that it reads, and those that it writes."""
+    """One bash, or what leads to one elsewhere, from start to end: the pipe that it reads, and those that it writes.
+    All waiting for it ends with SessionPoisoned once `closed` is set."""
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None, remote: bool) -> None:
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None, remote: bool,
+                 closed: threading.Event) -> None:
+        import contextlib
+        import fcntl
         import functools
+        import select
         import signal
-        from subprocess import DEVNULL, Popen
+        from subprocess import DEVNULL, PIPE, Popen
+        self._owner, self._unsent, self._closed = os.getpid(), b"", closed
+        self.last = _Job(0)  # the record from the EXIT trap
+        self._taps: dict[int, _Tap] = {}
+        self._poller = select.poll()
+        numbers: list[int] = []
         hear = None
         if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as below nohup or behind a `&`: bash would stay so
             hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-        self._owner, self._unsent, self.last_nonce = os.getpid(), b"", _nonce()
-        self._open: list[int] = []  # our ends of the pipes
-        theirs: list[int] = []
-        try:
-            self._control, _ = self._pipe(theirs, 1), self._pipe(theirs, 1)
-            self._taps = [_Tap(self._pipe(theirs, 0)) for _ in range(2 if remote else 3)]
-            out, err, self.numbers = DEVNULL, DEVNULL, tuple(theirs[2:])  # the numbers that bash knows them by
-            if remote:
-                (out, err), self.numbers = self.numbers, (240, 241, 242)  # copies of its 1, 2 and 1
-            self.process = Popen(argv, env=env, stdin=theirs[0], stdout=out, stderr=err, start_new_session=True,
-                                 pass_fds=() if remote else self.numbers, preexec_fn=hear)
-            self._guard = Popen(["/bin/sh", "-c", _SHELL_GUARD, "hotenv", str(self.process.pid)], env={}, cwd="/",
-                                stdin=theirs[1], stdout=DEVNULL, stderr=DEVNULL, start_new_session=True)
-        except BaseException:
-            self._close()  # a shell without a guard reads the end of its orders
-            raise
-        finally:
-            for descriptor in theirs:
-                os.close(descriptor)
-        self.out, self.err, self.notes = (*self._taps, self._taps[0])[:3]  # records come on the last
-
-    def _pipe(self, theirs: list[int], ours: int) -> int:
-        """Our end of a new pipe, 0 to read or 1 to write; the other one goes to `theirs`."""
-        import fcntl
-        pair = os.pipe()
-        near, far = pair[ours], pair[1 - ours]
-        self._open.append(near)
-        try:
-            theirs.append(fcntl.fcntl(far, fcntl.F_DUPFD_CLOEXEC, _SHELL_DESCRIPTOR))
-            if not ours and sys.platform == "linux":
-                fcntl.fcntl(near, 1031, _SHELL_PIPE)  # F_SETPIPE_SZ
-        except PermissionError:
-            pass  # over the user's quota of wide pipes
-        finally:
-            os.close(far)
-        os.set_blocking(near, False)
-        return near
+        start: Any = functools.partial(Popen, bufsize=0, stdin=PIPE, start_new_session=True)
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+            for _ in range(2 if remote else 3):
+                near, far = os.pipe()
+                ours.callback(os.close, near)
+                theirs.callback(os.close, far)
+                numbers.append(fcntl.fcntl(far, fcntl.F_DUPFD_CLOEXEC, _SHELL_DESCRIPTOR))
+                theirs.callback(os.close, numbers[-1])
+                if sys.platform == "linux":
+                    _tried(fcntl.fcntl, near, 1031, _SHELL_PIPE)  # F_SETPIPE_SZ: a user has a quota of wide pipes
+                self._taps[near] = _Tap(near)
+                self._poller.register(near, select.POLLIN)
+            out, err, *passed = numbers if remote else (DEVNULL, DEVNULL, *numbers)
+            self.process = start(argv, env=env, stdout=out, stderr=err, pass_fds=passed, preexec_fn=hear)
+            self._control = ours.enter_context(self.process.stdin)
+            self._guard = start(["/bin/sh", "-c", _SHELL_GUARD, "hotenv", str(self.process.pid)], env={}, cwd="/",
+                                stdout=DEVNULL, stderr=DEVNULL)
+            ours.enter_context(self._guard.stdin)
+            self._close = ours.pop_all().close
+        os.set_blocking(self._control.fileno(), False)
+        self.numbers = passed or (240, 241, 242)  # that bash knows them by: its own, or copies of its 1, 2 and 1
+        self.out, self.err, self.notes = (*self._taps.values(), *self._taps.values())[:3]  # records come on the last
 
     def send(self, data: bytes) -> None:
-        """Write to the shell what fits now; wait_for() writes the rest."""
+        """Write to the shell what fits now; move() writes the rest."""
         self._unsent += data
         try:
-            self._unsent = self._unsent[os.write(self._control, self._unsent):]
-        except BlockingIOError:
-            pass  # the pipe is full
+            self._unsent = self._unsent[self._control.write(self._unsent) or 0:]
         except BrokenPipeError:
             self._unsent = b""  # it has ended, and its pipes say so
 
-    def wait_for(self, done: Callable[[], bool], deadline: float, given_up: Callable[[], bool]) -> bool:
-        """Move bytes until done() holds. False: first came the deadline, somebody gave up, or the shell's end."""
+    def move(self, seconds: float) -> bool:
+        """Read and write once what can be, and wait at most so long for it. Whether there was something."""
         import select
-        while not done():
-            left = deadline - time.monotonic()
-            if left <= 0 or given_up() or not self.notes.open:
-                return False
-            poller = select.poll()
-            for tap in self._taps:
-                if tap.open:
-                    poller.register(tap.descriptor, select.POLLIN)
-            if self._unsent:
-                poller.register(self._control, select.POLLOUT)
-            for descriptor, _ in poller.poll(min(left, 0.05) * 1000):
-                self.send(b"")
-                for tap in self._taps:
-                    if tap.descriptor == descriptor:
-                        tap.read()
-        return True
+        if self._unsent:
+            self._poller.register(self._control, select.POLLOUT)
+        ready = self._poller.poll(seconds * 1000)
+        if self._unsent:
+            self._poller.unregister(self._control)
+            self.send(b"")
+        for descriptor, _ in ready:
+            if descriptor in self._taps:
+                self._taps[descriptor].read()
+                if not self._taps[descriptor].open:
+                    self._poller.unregister(descriptor)
+        return bool(ready)
 
     def drain(self) -> None:
         """Take what the pipes hold by now, not more: a background job may write for ever."""
-        for tap in self._taps:
-            left = _SHELL_PIPE
-            while tap.open and left > 0:
-                left -= tap.read() or left
+        if self.move(0):
+            self.move(0)  # a pipe's end shows after what was in it
 
-    def outlives(self, deadline: float, given_up: Callable[[], bool]) -> bool:
+    def wait_for(self, mark: bytes, deadline: float, stop: threading.Event | None = None) -> bool:
+        """Move bytes until no pipe waits for a mark. False: first came the deadline, or `stop`, or the shell's end."""
+        while any(mark in tap.marks for tap in self._taps.values()):
+            left = self._left(deadline, stop)
+            if left <= 0 or not self.notes.open:
+                return False
+            self.move(min(left, 0.05))
+        return True
+
+    def outlives(self, deadline: float, stop: threading.Event | None = None) -> bool:
         """It has closed its pipes, so it ends, or has become another program: whether that is too slow."""
-        self._open.remove(self._control)
-        os.close(self._control)
+        self._control.close()
+        self._unsent = b""
         while self.process.poll() is None:
-            if time.monotonic() > deadline or given_up():
+            if self._left(deadline, stop) <= 0:
                 return True
-            self.drain()
-            time.sleep(0.005)
+            self.move(0.005)
         return False
+
+    def _left(self, deadline: float, stop: threading.Event | None) -> float:
+        if self._closed.is_set():
+            raise SessionPoisoned(EXIT_SYSTEM, "the shell session is closed")
+        return 0.0 if stop and stop.is_set() else deadline - time.monotonic()
 
     def interrupt(self, spared: frozenset[int], told: set[int]) -> None:
         """One Ctrl-C for the shell and all below it, but for the jobs in `spared`; without any, all at one moment.
@@ -3078,10 +2889,11 @@ class _Shell:
         family = _family(shell, spared)
         if told.isdisjoint({*family} - {shell}):
             told.update(family)
-            if spared.isdisjoint(pid for pid, *_ in _processes()):
+            if not any(_tried(os.getpgid, pid) for pid in spared):
                 os.killpg(shell, signal.SIGINT)
                 family = {pid: group for pid, group in family.items() if group != shell}
-            _signal_all(family, signal.SIGINT)
+            for pid in family:
+                _tried(os.kill, pid, signal.SIGINT)  # it may have ended, or become another user's, by sudo
 
     def end(self) -> int:
         """End the shell and all that is left of its session; the shell's exit status, 128 and more for a signal."""
@@ -3094,7 +2906,8 @@ class _Shell:
         self._close()
         for _ in range(_SHELL_ROUNDS):
             family = [*_family(self.process.pid, None)][1:]
-            _signal_all(family, signal.SIGKILL)
+            for pid in family:
+                _tried(os.kill, pid, signal.SIGKILL)
             if not family:
                 break
         self.process.kill()
@@ -3102,26 +2915,19 @@ class _Shell:
         status = self.process.wait()
         return status if status >= 0 else 128 - status
 
-    def _close(self) -> None:
-        while self._open:
-            os.close(self._open.pop())
-
-
-def _nonce() -> bytes:
-    return os.urandom(16).hex().encode()
-
 
 def _quoted(text: bytes) -> bytes:
     return b"'" + text.replace(b"'", b"'\\''") + b"'"
 
 
 class _Job:
-    """One command on its way, and what has come back."""
+    """One command on its way, what has come back, and the marks around it."""
 
     def __init__(self, room: int) -> None:
-        self.begin, self.nonce, self.status = _nonce(), _nonce(), 0
+        self.opening, self.nonce, self.status = os.urandom(16).hex().encode(), os.urandom(16).hex().encode(), 0
+        self.begin, self.start, self.end = b"\0%s\n" % self.opening, b"\0%s\0" % self.nonce, b"\0%s\n" % self.nonce
         self.out, self.err, self.background = _Kept(room), _Kept(room), _Kept(room)
-        self.record, self.last_record = _Kept(_SHELL_RECORD_MAX), _Kept(_SHELL_RECORD_MAX)
+        self.record = _Kept(_SHELL_RECORD_MAX)
         self.begun = self.late = self.lost = False
 
 
@@ -3147,9 +2953,15 @@ class ShellSession:
                  isolated: bool = False, cwd: str | None = None, timeout: float = _SHELL_TIMEOUT,
                  max_output: int = _SHELL_MAX_OUTPUT, policy: str | Mapping[str, Sequence[str]] | None = None,
                  audit: str | None = None, no_mask: Sequence[str] = ()) -> None:
+        import shlex
         import threading
         self._environment, self._isolated, self._limit = dict(environment or {}), isolated, max(0, max_output)
-        self._remote, self._timeout = _remote_command(remote, isolated), _time_limit(timeout)
+        try:
+            self._remote = shlex.split(remote) if isinstance(remote, str) else [*(remote or ())]
+        except ValueError:
+            self._remote = []  # an open quote
+        if remote is not None and (isolated or not self._remote):
+            raise HotenvError(EXIT_USAGE, "a remote shell needs a command, and cannot be isolated")
         for name, value in self._environment.items():
             if not _carriable(name) or not _carriable(value) or not name or "=" in name:
                 raise HotenvError(EXIT_USAGE, "there is a name or a value that no environment can hold")
@@ -3158,9 +2970,12 @@ class ShellSession:
                 raise HotenvError(EXIT_USAGE, f"there is no directory {_shown(cwd)}")
             cwd = os.path.abspath(cwd)
         self._cwd, self._exports, self._farewell = os.fsencode(cwd or ""), b"", b""
+        self.cwd = ""  # the directory after the last command, masked, but for values that are absolute paths
+        self._timeout = _time_limit(timeout)
         self._policy = None if policy is None else _load_policy(policy)
         self._name, self._count, self._audit = os.urandom(4).hex(), 0, audit
-        self._record("check")
+        if audit is not None:
+            os.close(_open_private(audit, "audit file"))
         self._redactor = self._place = Redactor(self._environment, no_mask)
         paths = [name for name, value in self._environment.items() if value.startswith("/")]
         if paths:  # HOME=/tmp: in a directory such a value is no secret
@@ -3169,10 +2984,12 @@ class ShellSession:
         self.omitted: list[str] = []  # names that the shell cannot take
         # Held while a command runs; a signal handler that calls close() in the midst of it has the lock as well.
         self._lock, self._busy, self._owner = threading.RLock(), False, os.getpid()
-        self._stop, self._closed, self._poison = threading.Event(), False, ""
+        self._stop, self._closed, self._poison = threading.Event(), threading.Event(), ""
+        # What jobs print between commands. Cleaning and masking make output shorter, so a quarter has room for more.
+        self._background = _Kept(4 * self._limit + 16 * self._redactor.longest + (16 << 10))
         self._jobs: frozenset[int] = frozenset()
         self._untold = False  # that a shell was lost
-        self._shell = self._start()
+        self._start()
 
     def __enter__(self) -> ShellSession:
         return self
@@ -3184,18 +3001,14 @@ class ShellSession:
         if not sys.is_finalizing():  # then the guard does it
             self._end()
 
-    @property
-    def cwd(self) -> str:
-        """The directory after the last command, masked, but for values that are absolute paths."""
-        return _shown(self._place(os.fsdecode(self._cwd)))
-
     def interrupt(self) -> None:
         """End the command that is running, if any, as its time limit would. For other threads and signal handlers."""
         self._stop.set()
 
     def close(self) -> None:
         """End the shell and all that runs in its session; a command that is running raises. Again is allowed."""
-        self._closed = True
+        self._closed.set()
+        self._poison = "the shell session is closed"
         if os.getpid() != self._owner:
             self._end()  # without the lock: in a fork nobody may ever release it
             return
@@ -3213,20 +3026,15 @@ class ShellSession:
         with self._lock:
             if self._busy:
                 raise HotenvError(EXIT_USAGE, "a signal handler cannot use the shell that it has interrupted")
-            self._check_usable()
+            if self._poison or os.getpid() != self._owner:
+                raise SessionPoisoned(EXIT_SYSTEM, self._poison or "the shell session is another process's")
             self._busy, self._stop = True, stop or threading.Event()
             try:
                 return self._audited(command, limit)
             finally:
                 self._busy = False
-                if self._closed:
+                if self._closed.is_set():
                     self._end()
-
-    def _check_usable(self) -> None:
-        if self._closed or os.getpid() != self._owner:
-            raise SessionPoisoned(EXIT_SYSTEM, "the shell session is closed, or another process's")
-        if self._poison:
-            raise SessionPoisoned(EXIT_SYSTEM, self._poison)
 
     def _audited(self, command: str, limit: float) -> ExecResult:
         shown, begun = self._redactor(command), time.monotonic()
@@ -3236,24 +3044,46 @@ class ShellSession:
             self._record("blocked", command=shown, reason=reason)
             raise PolicyDenied(EXIT_REFUSED, f"the policy does not allow it: {_shown(reason)}")
         self._record("start", command=shown)
+        job = _Job(self._background.room)
+        job.background, self._background = self._background, job.background
         try:
-            result = self._result(self._run(_encoded(command), begun + limit), shown, begun)
-        except BaseException as error:  # the text of one that is not ours might quote a value
-            reason = str(error) if isinstance(error, HotenvError) else type(error).__name__
-            self._record("failed", reason=reason)
+            for _ in range(2):
+                if not job.begun and not job.late:  # or it had ended before: a new shell may have it
+                    self._attempt(job, self._ready(job), _encoded(command), begun + limit)
+            result = self._result(job, shown, begun)
+        except BaseException as error:  # KeyboardInterrupt: its output is not to become another command's
+            self._end()
+            self._untold = True
+            # The text of one that is not ours might quote a value.
+            self._record("failed", reason=str(error) if isinstance(error, HotenvError) else type(error).__name__)
             raise
-        self._record("end", **{name: getattr(result, name) for name in _SHELL_AUDITED})
+        kept = "exit_code duration_ms cwd truncated timed_out shell_restarted".split()
+        self._record("end", **{name: getattr(result, name) for name in kept})
         return result
 
     def _record(self, event: str, **fields: object) -> None:
-        """A line for the audit, if there is one. Where it cannot say how a command ended, the result is not lost."""
+        """A line for the audit, if there is one, in a file that is opened anew each time, as rotation expects. Where it
+        cannot say how a command ended, the result is not lost."""
+        import json
+        if self._audit is None:
+            return
+        now = time.time()
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03}Z"
+        fields = {"time": stamp, "session": self._name, "id": self._count, "event": event, **fields}
+        line = json.dumps(fields).encode() + b"\n"
         try:
-            if self._audit is not None:
-                _append_audit(self._audit, session=self._name, id=self._count, event=event, **fields)
-        except HotenvError as error:
+            with open(_open_private(self._audit, "audit file"), "ab+", 0) as file:
+                if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
+                    line = b"\n" + line  # half a line stands there, from when the disk was full
+                if file.write(line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except (OSError, HotenvError) as error:
+            failure: Exception = error
+            if isinstance(error, OSError):
+                failure = _system_error(error, f"cannot write the audit file {_shown(self._audit)}")
             if event not in ("end", "failed"):
-                raise
-            _say(str(error))
+                raise failure from None
+            _say(str(failure))
 
     def _result(self, job: _Job, command: str, begun: float) -> ExecResult:
         (stdout, cut_out), (stderr, cut_err), (background, _) = [
@@ -3265,147 +3095,125 @@ class ShellSession:
             duration_ms=int((time.monotonic() - begun) * 1000), cwd=self.cwd, truncated=cut_out or cut_err,
             timed_out=job.late, shell_restarted=job.lost, background=background)
 
-    def _run(self, text: bytes, deadline: float) -> _Job:
-        job = _Job(self._limit + 4 * self._redactor.longest + 4096)  # cleaning and masking make it shorter
-        try:
-            self._attempt(job, self._ready(job), text, deadline)
-            if not job.begun and not job.late and not self._closed:  # it had ended before: a new shell may have it
-                self._attempt(job, self._ready(job), text, deadline)
-        except BaseException:  # KeyboardInterrupt: its output is not to become another command's
-            self._end()
-            self._untold = True
-            raise
-        self._check_usable()
-        return job
-
     def _ready(self, job: _Job) -> _Shell:
         """The shell, after what its background jobs have printed is out of its pipes; a new one if it has ended."""
         shell, job.lost, self._untold = self._shell, job.lost or self._untold, False
         if shell:
-            shell.notes.sink = _Kept(0)  # a record that came twice; with a remote shell this is `out`
-            shell.out.sink = shell.err.sink = job.background
             shell.drain()
             if shell.notes.open:
                 return shell
             self._end()
             job.lost = True
         try:
-            self._shell = shell = self._start()
+            return self._start()
         except HotenvError as error:
             self._poison = f"the shell ended and cannot be started again: {error}"
             raise SessionPoisoned(EXIT_SYSTEM, self._poison) from None
-        return shell
 
     def _attempt(self, job: _Job, shell: _Shell, text: bytes, deadline: float) -> None:
         """Send a command, and see it through to a record, to the end of the shell, or to the end of its time."""
-        begin, end = b"\0%s\n" % job.begin, b"\0%s\n" % job.nonce
-        shell.notes.marks = {begin: _Kept(0), b"\0%s\0" % job.nonce: job.record,
-                             b"\0%s\0" % shell.last_nonce: job.last_record}
         if self._remote:
-            shell.notes.marks[begin] = job.out
-            shell.err.marks = {begin: job.err, end: _Kept(0)}
+            shell.err.marks = {job.begin: job.err, job.end: self._background}
+            shell.out.marks.update({job.begin: job.out, job.start: job.record, job.end: self._background})
         else:
             shell.out.sink, shell.err.sink = job.out, job.err
+            shell.notes.marks.update({job.begin: _Kept(0), job.start: job.record, job.end: _Kept(0)})
         out, err, notes = shell.numbers
         started = time.monotonic()
         shell.send(b"__hotenv_begin %s \"$?\"; \\builtin eval %s %d>&- </dev/null >&%d 2>&%d %d>&- %d>&-\n"
-                   b"__hotenv_end %s \"$?\"\n" % (job.begin, _quoted(text), notes, out, err, out, err, job.nonce))
-
-        def complete() -> bool:
-            return job.record.head.endswith(end) and end not in shell.err.marks
-
-        finished = shell.wait_for(complete, deadline, lambda: self._closed or self._stop.is_set())
-        job.begun, job.late = begin not in shell.notes.marks, not finished and shell.notes.open
+                   b"__hotenv_end %s \"$?\"\n" % (job.opening, _quoted(text), notes, out, err, out, err, job.nonce))
+        finished = shell.wait_for(job.end, deadline, self._stop)
+        job.begun, job.late = job.begin not in shell.notes.marks, not finished and shell.notes.open
         if job.late and not self._remote:
-            finished = self._interrupt(job, shell, complete, started)
-        if finished and self._accept(job, job.record, job.nonce):
+            finished = self._interrupt(job, shell, started)
+        if finished and self._accept(job):
             if not self._remote:
                 shell.drain()
+                shell.out.sink = shell.err.sink = self._background
             return
         job.lost = True  # the shell has ended, or is ended here; what it could still say of itself is taken over
-        job.late = job.late or shell.outlives(deadline, lambda: self._closed or self._stop.is_set())
+        job.late = job.late or shell.outlives(deadline, self._stop)
         shell.drain()
-        self._accept(job, job.last_record, shell.last_nonce)
+        if shell.last.end not in shell.notes.marks:
+            self._accept(shell.last)
         job.status = self._end()
 
-    def _interrupt(self, job: _Job, shell: _Shell, complete: Callable[[], bool], started: float) -> bool:
+    def _interrupt(self, job: _Job, shell: _Shell, started: float) -> bool:
         """Whether the shell is then ready for the next command.
 
         It is interrupted only once it has begun with the command: what SIGINT makes it drop of a line that it is still
         reading ends in the middle of it, and the rest would run."""
-        begin, finished = b"\0%s\n" % job.begin, False
         told: set[int] = set()
-        shell.wait_for(lambda: begin not in shell.notes.marks, time.monotonic() + _SHELL_CONNECT, self._is_closed)
-        if begin not in shell.notes.marks:
-            finished = shell.wait_for(complete, started + _SHELL_SETTLE, self._is_closed)
-            for _ in range(8):
-                if not finished and shell.notes.open:
-                    shell.interrupt(self._jobs, told)
-                    shell.send(b"\n\n__hotenv_end %s 124\n" % job.nonce)
-                    finished = shell.wait_for(complete, time.monotonic() + _SHELL_GRACE / 8, self._is_closed)
+        if not shell.wait_for(job.begin, time.monotonic() + _SHELL_CONNECT):
+            return False
+        finished = shell.wait_for(job.end, started + _SHELL_SETTLE)
+        for _ in range(8):
+            if not finished and shell.notes.open:
+                shell.interrupt(self._jobs, told)
+                shell.send(b"\n\n__hotenv_end %s 124\n" % job.nonce)
+                finished = shell.wait_for(job.end, time.monotonic() + _SHELL_GRACE / 8)
         return finished
 
-    def _is_closed(self) -> bool:
-        return self._closed
-
-    def _accept(self, job: _Job, kept: _Kept, nonce: bytes) -> bool:
+    def _accept(self, job: _Job) -> bool:
         """Take over what a record says. One that SIGINT has cut short stands before a whole one."""
-        record = bytes(kept.head).rpartition(b"\0%s\n" % nonce)[0].rpartition(b"\0%s\0" % nonce)[2]
+        if job.record.size > _SHELL_RECORD_MAX:
+            return False
         try:
-            status, cwd, jobs, exports = record.split(b"\0")
+            status, cwd, jobs, exports = bytes(job.record.data).rpartition(job.start)[2].split(b"\0")
             job.status, self._jobs = int(status), frozenset(map(int, jobs.split()))
         except ValueError:
             return False  # only code that has meddled with the shell itself can do that
-        self._cwd, self._exports = cwd[:-1] or self._cwd, exports
+        self._exports = exports
+        if not self.cwd or cwd[:-1] not in (b"", self._cwd):
+            self._cwd = cwd[:-1] or self._cwd
+            self.cwd = _shown(self._place(os.fsdecode(self._cwd)))
         return True
 
     def _start(self) -> _Shell:
         """A shell that is ready; a second one gets the directory and the exports that the first had last."""
         argv, env = self._remote or _SHELL_BASH.split(), None
         if not self._remote:
-            host = _host_environment()
-            if self._isolated:
-                host = build_isolated_env(host)
-            env = {name: host[name] for name in host if not name.startswith("BASH_FUNC_")}
-            env.update(self._environment)
-            for name in _SHELL_DROPPED:
-                env.pop(name, None)
+            host = build_isolated_env(_host_environment()) if self._isolated else _host_environment()
+            kept = {name: host[name] for name in host if not name.startswith("BASH_FUNC_")}
+            kept.update(self._environment)
+            env = {name: kept[name] for name in kept if name not in _SHELL_DROPPED}
         try:
-            shell = _Shell(argv, env, bool(self._remote))
+            self._shell = shell = _Shell(argv, env, bool(self._remote), self._closed)
         except OSError as error:
             raise _system_error(error, f"cannot start {_shown(self._redactor(argv[0]))}") from None
         try:
             self._set_up(shell, _Job(4096))
         except BaseException:
-            shell.end()
+            self._end()
             raise
         return shell
 
     def _set_up(self, shell: _Shell, job: _Job) -> None:
-        mark_stderr, end = b"builtin :", b"\0%s\n" % job.nonce
+        mark_stderr = b"builtin :"
         if self._remote:
             mark_stderr = b"builtin printf '\\0%s\\n' \"$1\" >&241"
-            shell.out.marks, shell.err.sink = {b"\0%s\n" % job.begin: _Kept(0)}, job.err
-            shell.send(_SHELL_REMOTE.replace("{S}", _SHELL_BASH).encode().replace(b"{B}", job.begin))
-            self._expect(shell, lambda: not shell.out.marks, job)
-            shell.err.marks = {end: _Kept(0)}
+            shell.out.marks, shell.err.sink = {job.begin: _Kept(0)}, job.err
+            shell.send(_SHELL_REMOTE.replace("{S}", _SHELL_BASH).encode().replace(b"{B}", job.opening))
+            self._expect(shell, job.begin, job)
+            shell.err.marks = {job.end: self._background}
             shell.send(b"exec 240>&3 241>&4 242>&3 3>&- 4>&-\n")
         setup = _SHELL_SETUP.encode().replace(b"{N}", b"%d" % shell.numbers[2]).replace(b"{E}", mark_stderr)
-        shell.notes.marks = {b"\0%s\0" % job.nonce: job.record}
-        shell.send(setup.replace(b"{X}", shell.last_nonce) + self._restoring()
+        shell.notes.marks = {job.start: job.record, job.end: self._background,
+                             shell.last.start: shell.last.record, shell.last.end: _Kept(0)}
+        shell.send(setup.replace(b"{X}", shell.last.nonce) + self._restoring()
                    + b"__hotenv_end %s \"$PPID\"\n" % job.nonce)
-        self._expect(shell, lambda: job.record.head.endswith(end) and not shell.err.marks, job)
-        self._accept(job, job.record, job.nonce)
+        self._expect(shell, job.end, job)
+        self._accept(job)
         # A remote side may not notice that we hang up: what still runs there then, the next shell will end.
         if self._remote:
             self._farewell = (b"[[ $(</proc/%d/environ) == *HOTENV_SHELL=%s* ]] && \\builtin kill -9 -- -%d"
-                              % (job.status, job.begin, job.status))
+                              % (job.status, job.opening, job.status))
 
-    def _expect(self, shell: _Shell, done: Callable[[], bool], job: _Job) -> None:
-        if shell.wait_for(done, time.monotonic() + _SHELL_CONNECT, self._is_closed):
+    def _expect(self, shell: _Shell, mark: bytes, job: _Job) -> None:
+        if shell.wait_for(mark, time.monotonic() + _SHELL_CONNECT):
             return
         reason = "gave no answer in time"
-        if not shell.notes.open and not shell.outlives(time.monotonic() + _SHELL_GRACE, self._is_closed):
+        if not shell.notes.open and not shell.outlives(time.monotonic() + _SHELL_GRACE):
             reason = f"ended with status {shell.process.poll()} (it must lead to bash, and the directory asked for)"
         shell.drain()
         said = job.err.presented(self._redactor, 400)[0].strip()
@@ -3444,64 +3252,26 @@ def _time_limit(seconds: float) -> float:
     return seconds
 
 
-def _remote_command(remote: str | Sequence[str] | None, isolated: bool) -> list[str]:
-    import shlex
-    try:
-        words = shlex.split(remote) if isinstance(remote, str) else [*(remote or ())]
-    except ValueError:
-        words = []  # an open quote
-    if remote is not None and (isolated or not words):
-        raise HotenvError(EXIT_USAGE, "a remote shell needs a command, and cannot be isolated")
-    return words
-
-
-def _append_audit(path: str, **fields: object) -> None:
-    """Append a line to a file that is ours alone, never through a link; opened anew each time, as rotation expects."""
-    import json
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-    now = time.time()
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03}Z"
-    line = json.dumps({"time": stamp, **fields}).encode() + b"\n"
-    try:
-        descriptor = os.open(path, flags, 0o600)
-        try:
-            info = os.fstat(descriptor)
-            if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_nlink != 1:
-                raise OSError(errno.EINVAL, "it must be a plain file of yours, and no link")
-            os.fchmod(descriptor, 0o600)
-            if info.st_size and os.pread(descriptor, 1, info.st_size - 1) != b"\n":
-                line = b"\n" + line  # half a line stands there, from when the disk was full
-            if fields["event"] != "check" and os.write(descriptor, line) < len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise _system_error(error, f"cannot write the audit file {_shown(path)}") from None
-
-
 # What a policy looks at: tokens of shell text, a state, and a stack of what is open. In the state `go` a command or a
 # reserved word may come, in `command` no reserved one, after `named` the () of a function. It knows no more of the
-# grammar than everyday lines need: what may mean something else is refused.
+# grammar than everyday lines need: what may mean something else is refused, `case` too.
 _POLICY_PLAIN = r"""[^`$"'\\<>#;&()] | \$(?!\() | \\. | '[^']*' | "(?: [^"`$\\] | \\. | \$(?!\() )*" """
 _POLICY_TEXT = r"""\\[^`\n] | \$\{[^{}()`$"'\\]*\} | \$\(\([^()`$"'\\]*\)\)"""
 _POLICY_QUOTED = rf"""(?xs)
   (?P<text> {_POLICY_TEXT} | \\\n | \$(?![({{]) | [^"`$\\]+ ) | (?P<opens> ` | \$\( ) | (?P<quote> ")"""
-_POLICY_PATTERN = rf"""(?xs) (?:\s|\#[^\n]*\n)* (?: (?P<esac>esac)(?=[\s;&|)]) | \(? (?:{_POLICY_PLAIN})* \) )"""
-_POLICY_TEST = rf"""(?xs) \[\[\s (?: {_POLICY_PLAIN} | [&()] | [<>](?!\() )*? \s\]\](?=[\s;&|)])"""
 _POLICY_TOKEN = rf"""(?xs)
-  (?P<join> \\\n ) | (?P<blank> [ \t\r]+ | (?<![^\s;&|()])(?<!\\\n)\#[^\n]* )
+  (?P<joins> \\\n ) | (?P<blank> [ \t\r]+ | (?<![^\s;&|()])(?<!\\\n)\#[^\n]* )
 | (?P<heredoc> \d*<<(?!<)(-?)[ \t]*(\\?['"]?)([\w.-]+)['"]?(?=[\s;&|<>)]) )
 | (?P<redirect> \d*(?:<<<|<>|>>|>\||[<>]&|<(?![<(])|>(?!\()) | &>>? )
-| (?P<arith> \(\( (?: [^()`$"'\\] | \$(?!\() | \([^()`$"'\\]*\) )* \)\) )
+| (?P<tests> \(\( (?: [^()`$"'\\] | \$(?!\() | \([^()`$"'\\]*\) )* \)\)
+          | \[\[\s (?: (?!\[\[\s) (?: {_POLICY_PLAIN} | [&()] | [<>](?!\() ) )*? \s\]\](?=[\s;&|)]) )
 | (?P<text> {_POLICY_TEXT} | \w+\+?=\( (?:{_POLICY_PLAIN})* \) | \$(?![({{"']) | '[^']*' | \$'(?:[^'\\]|\\.)*'
           | [^ \t\r\n;&|()<>`\\'"$]+ )
 | (?P<function> \([ \t]*\) ) | (?P<quote> \$?" ) | (?P<opens> ` | \$\( | [<>]?\( ) | (?P<closes> \) )
 | (?P<ends> \n | [;&|]+ )"""
-_POLICY_NEXT = {  # the state after a word: a reserved one, or (...) any other in that state
-    **dict.fromkeys("if then else elif do while until ! { time".split(), "go"),
-    **dict.fromkeys("fi done } in".split(), "rest"), "coproc": "refused", "function": "refused", "for": "loop",
-    "select": "loop", "case": "subject", "esac": "esac", "(subject) in": "case", "(named)": "rest", "(loop) do": "go",
-    "(loop) in": "rest"}
+_POLICY_RESERVED = {"for": "loop", **dict.fromkeys("fi done }".split(), "rest"),
+                    **dict.fromkeys("if then else elif do while until ! { time".split(), "go"),
+                    **dict.fromkeys("case coproc function select".split(), "lost")}
 
 
 def _first_words(text: str) -> list[str]:
@@ -3509,42 +3279,43 @@ def _first_words(text: str) -> list[str]:
     import re
     found: list[str] = []
     heredocs: list[re.Match[str]] = []
-    stack: list[tuple[str, str, str]] = []  # of each quote, parenthesis or `case` that is open, what is outside
-    end, state, word, at, text = "", "go", "", 0, text + "\n\n"
-    while at < len(text):
-        pattern = {'"': _POLICY_QUOTED}.get(end, {"pattern": _POLICY_PATTERN}.get(state, _POLICY_TOKEN))
-        if state == "go" and not word and text.startswith("[[", at):
-            pattern = _POLICY_TEST
-        match = re.compile(pattern).match(text, at)
-        if not match or state == "refused":
+    stack: list[tuple[str, str, str]] = []  # of each quote and parenthesis that is open, what is outside
+    end, state, word, at, text = "", "go", "", 0, text + "\n"
+    while at < len(text) and state != "lost":
+        match = re.compile(_POLICY_QUOTED if end == '"' else _POLICY_TOKEN).match(text, at)
+        if not match:
             raise ValueError
         kind, sign, at = match.lastgroup, match[0], match.end()
-        if kind in ("text", "join"):
+        if kind in ("text", "joins"):
             word += sign.replace("\\\n", "")
         elif kind == "quote" and end == '"':
             inner, (end, state, word) = word, stack.pop()
             word += f'"{inner}"'
         elif kind in ("quote", "opens") and sign != end:
-            if heredocs or sign == "`" in [each[0] for each in stack] or sign == "(" and (word or state != "go"):
+            nested = sign == "`" in [each[0] for each in stack]
+            if heredocs or nested or sign == "(" and (word or state != "go"):
                 raise ValueError
             stack.append((end, "rest", "") if sign == "(" else (end, state, word + "$" * (kind == "opens")))
             end, state, word = {"quote": '"'}.get(kind, sign if sign == "`" else ")"), "go", ""
-        elif kind is None:  # a test, or a pattern of `case`
-            state = {"pattern": "go"}.get(state, "rest")
         else:
-            state, word = "esac" if kind == "esac" else _state_after(state, word, found), ""
-            if state == "case":
-                stack.append((end, "rest", ""))
-                end, state = "esac", "pattern"
-            if state == "esac" or kind in ("opens", "closes"):
-                if end not in (state, sign) or heredocs:
-                    raise ValueError
+            state, word = _state_after(state, word, found), ""
+            if kind in ("opens", "closes") and sign == end and not heredocs:
                 end, state, word = stack.pop()
-            if kind == "heredoc":
-                heredocs.append(match)
-            state = _state_at(kind, sign, end, state, found)
+            elif kind == "function" and state == "named":
+                del found[-1]
+                state = "go"
+            elif kind == "tests" and state in ("go", "loop"):
+                state = {"loop": "loop"}.get(state, "rest")
+            elif kind not in ("blank", "redirect", "heredoc", "ends"):
+                raise ValueError
+            heredocs += [match] * (kind == "heredoc")
+            state = {"redirect": ">" + state.replace("go", "command"), "ends": "go"}.get(str(kind), state)
             while sign == "\n" and heredocs:
-                at = _end_of_heredoc(heredocs.pop(0), text, at)
+                dash, quote, last = heredocs.pop(0).group(4, 5, 6)
+                body = re.compile(rf"(?ms)(.*?)^{dash and '	*'}{re.escape(last)}$").match(text, at)
+                if not body or not quote and re.search(r"`|\$\(", body[1]):
+                    raise ValueError  # what it substitutes is run
+                at = body.end()
     if stack or state != "go":
         raise ValueError
     return found
@@ -3553,47 +3324,18 @@ def _first_words(text: str) -> list[str]:
 def _state_after(state: str, word: str, found: list[str]) -> str:
     """The state after a word; where a command begins, it is taken down."""
     import re
-    if not word:
-        return state
+    if not word or state in ("named", "rest"):
+        return "rest" if word else state
     if state.startswith(">"):  # of a redirection
         return state[1:]
-    if state == "go" and word in _POLICY_NEXT:
-        return _POLICY_NEXT[word]
-    if state not in ("go", "command"):
-        return _POLICY_NEXT.get(f"({state}) {word}", _POLICY_NEXT.get(f"({state})", state))
+    if state == "go" and (word in _POLICY_RESERVED or word.startswith("-")):  # as of `time -p`
+        return _POLICY_RESERVED.get(word, state)
+    if state == "loop":
+        return "go" if word in ("do", "{") else state
     if re.match(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=", word):
         return "command"
-    if state == "go" and word.startswith("-"):  # as of `time -p`
-        return state
     found.append(re.sub(r"\\(.)|\$?'([^']*)'|\"", r"\1\2", word))
     return "named"
-
-
-def _state_at(kind: str | None, sign: str, end: str, state: str, found: list[str]) -> str:
-    """The state after what stands between two words, or instead of them."""
-    if kind == "redirect":
-        return ">" + state.replace("go", "command")
-    if kind == "function" and state == "named":
-        found.pop()
-        return "go"
-    if kind == "arith" and state in ("go", "loop"):
-        return {"loop": "go"}.get(state, "rest")
-    if kind == "ends" and end == "esac" and sign[:2] in (";;", ";&"):
-        return "pattern"
-    if kind == "ends" and state not in ("subject", "pattern"):
-        return "go"
-    if kind in ("ends", "function", "arith") and sign != "\n":
-        raise ValueError
-    return state
-
-
-def _end_of_heredoc(start: re.Match[str], text: str, at: int) -> int:
-    import re
-    dash, quote, end = start.group(4, 5, 6)
-    body = re.compile(rf"(?ms)(.*?)^{dash and '	*'}{re.escape(end)}$").match(text, at)
-    if not body or not quote and re.search(r"`|\$\(", body[1]):
-        raise ValueError  # what it substitutes is run
-    return body.end()
 
 
 def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -3673,11 +3415,10 @@ def _mcp_tools(remotes: Iterable[str]) -> dict[str, dict[str, Any]]:
 def _mcp_wrong(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     """What is wrong with a tool's arguments, or ''."""
     kinds = {"string": (str,), "boolean": (bool,), "number": (int, float)}
-    for name in schema["required"]:
+    for name in [*schema["required"], *arguments]:
         if name not in arguments:
             return f"the argument {name} is missing"
-    for name, value in arguments.items():
-        expected = schema["properties"].get(name)
+        value, expected = arguments[name], schema["properties"].get(name)
         if expected is None:
             return f"there is no argument {_shown(name[:80])}"
         if type(value) not in kinds[expected["type"]] or value not in expected.get("enum", [value]):
@@ -3688,22 +3429,16 @@ def _mcp_wrong(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
 
 
 class _McpShell:
-    """A shell session, once it is open, the hotenv session that it came from, and a thread for what is asked of it."""
+    """A shell session, once it is open, the hotenv session that it came from, and what is still to be done in it."""
 
     def __init__(self, where: str) -> None:
         import queue
-        import threading
         self.where, self.path = where, ""
         self.session: ShellSession | None = None
-        self.work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            self.work.get()()
+        self.calls: Any = queue.SimpleQueue()  # (id, arguments, what cancels it), then None
 
     def close(self) -> None:
-        self.work.put(sys.exit)  # after what waits, which finds the session closed
+        self.calls.put(None)  # after what waits, which finds the session closed
         if self.session:
             self.session.close()
 
@@ -3712,10 +3447,11 @@ class _McpServer:
     """The protocol, and the shells by their ids. A HotenvError below take() is a JSON-RPC error, with one of its codes;
     what a tool could not do is none: the agent is told in the result."""
 
-    def __init__(self, output: int, remotes: Mapping[str, str], use: Callable[[str, str], dict[str, str]],
-                 socket_path: str | None, options: Mapping[str, Any]) -> None:
+    def __init__(self, output: int, remotes: Mapping[str, str], socket_path: str | None, peer_uid: int | None,
+                 options: Mapping[str, Any]) -> None:
         import threading
-        self._output, self._remotes, self._use, self._socket, self._options = output, remotes, use, socket_path, options
+        self._output, self._remotes, self._options = output, remotes, options
+        self._socket, self._peer_uid = socket_path, peer_uid
         self._tools = _mcp_tools(remotes)
         self._shells: dict[str, _McpShell] = {}
         self._running: dict[object, threading.Event] = {}  # what cancels each call that waits or runs
@@ -3739,41 +3475,35 @@ class _McpServer:
             number, params = message.get("id"), message.get("params", {})
             if "id" in message and not isinstance(params, dict):
                 raise HotenvError(-32602, "params must be an object")
-            self._request(number, message["method"], params)
-        except HotenvError as error:
-            self._send(number, error={"code": error.code, "message": str(error)})
-
-    def _request(self, number: str | int | None, method: str, params: Any) -> None:
-        if number is None:
-            if method == "notifications/cancelled" and isinstance(params, dict):
+            if number is not None:
+                self._request(number, message["method"], params)
+            elif message["method"] == "notifications/cancelled" and isinstance(params, dict):
                 call = params.get("requestId")
                 if isinstance(call, (str, int)) and call in self._running:
                     self._running[call].set()
-        elif method == "tools/call":
-            self._call(number, params)
-        elif method == "initialize":
-            offered = params.get("protocolVersion")
-            version = offered if offered in _MCP_REVISIONS else _MCP_REVISIONS[-1]
-            self._send(number, result={
-                "protocolVersion": version, "capabilities": {"tools": {}}, "instructions": _MCP_INSTRUCTIONS,
-                "serverInfo": {"name": "hotenv", "version": __version__}})
-        elif method == "tools/list":
-            self._send(number, result={"tools": [*self._tools.values()]})
-        elif method == "ping":
-            self._send(number, result={})
-        else:
+        except HotenvError as error:
+            self._send(number, error={"code": error.code, "message": str(error)})
+
+    def _request(self, number: str | int, method: str, params: Mapping[str, Any]) -> None:
+        if method == "tools/call":
+            return self._call(number, params)
+        offered = params.get("protocolVersion")
+        results: dict[str, Any] = {
+            "ping": {}, "tools/list": {"tools": [*self._tools.values()]},
+            "initialize": {
+                "protocolVersion": offered if offered in _MCP_REVISIONS else _MCP_REVISIONS[-1],
+                "capabilities": {"tools": {}}, "instructions": _MCP_INSTRUCTIONS,
+                "serverInfo": {"name": "hotenv", "version": __version__}}}
+        if method not in results:
             raise HotenvError(-32601, f"no method {_shown(method[:80])}")
+        self._send(number, result=results[method])
 
     def _send(self, number: object, **answer: object) -> None:
         import json
         text = json.dumps({"jsonrpc": "2.0", "id": number, **answer}, ensure_ascii=False) + "\n"
-        left = memoryview(text.encode("utf-8", "backslashreplace"))  # a lone surrogate in JSON's own spelling
+        text = text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate in JSON's own spelling
         with self._writing:
-            try:
-                while left:
-                    left = left[os.write(self._output, left):]
-            except BrokenPipeError:
-                pass  # the client has gone: stdin will end too
+            _write(self._output, text)
 
     def _tell(self, number: object, content: object, failed: bool = False) -> None:
         """The result of a tool: one text, JSON unless it is a sentence about what went wrong."""
@@ -3782,84 +3512,82 @@ class _McpServer:
         self._send(number, result={"content": [{"type": "text", "text": text}], "isError": failed})
 
     def _call(self, number: str | int, params: Mapping[str, Any]) -> None:
+        import threading
         name, arguments = params.get("name"), params.get("arguments") or {}
         if not isinstance(name, str) or name not in self._tools or not isinstance(arguments, dict):
             raise HotenvError(-32602, "no such tool, or its arguments are no object")
         wrong = _mcp_wrong(self._tools[name]["inputSchema"], arguments)
+        if wrong:
+            return self._tell(number, wrong, True)
         session = arguments.get("session", "")
         shell = self._shells.get(session)
-        if wrong:
-            self._tell(number, wrong, True)
-        elif name == "session_list":
+        if name == "session_list":
             self._tell(number, [{"session": each, "where": shell.where, "cwd": shell.session.cwd}
                                 for each, shell in [*self._shells.items()] if shell.session])
-        elif name == "session_open":
-            if len(self._shells) >= _MCP_SHELLS_MAX:
-                return self._tell(number, f"{_MCP_SHELLS_MAX} sessions are open: close one", True)
-            self._count += 1
-            session, shell = f"s{self._count}", _McpShell(arguments.get("remote", "this machine"))
-            self._shells[session] = shell
-            self._enqueue(number, shell, lambda stop: self._open(session, shell, arguments))
-        elif shell is None:
+        elif not shell and name != "session_open":
             self._tell(number, "that session is not open: see session_list, session_open", True)
-        elif name == "session_close":
-            self._shells.pop(session, shell).close()
+        elif shell and name == "session_close":
+            self._shells.pop(session, None)
+            shell.close()
             self._tell(number, {"closed": session})
+        elif not shell and len(self._shells) >= _MCP_SHELLS_MAX:
+            self._tell(number, f"{_MCP_SHELLS_MAX} sessions are open: close one", True)
         else:
-            self._enqueue(number, shell, lambda stop: self._execute(shell, arguments, stop))
+            if not shell:
+                self._count += 1
+                session, shell = f"s{self._count}", _McpShell(arguments.get("remote", "this machine"))
+                self._shells[session] = shell
+                threading.Thread(target=self._serve, args=(session, shell), daemon=True).start()
+            stop = self._running[number] = threading.Event()
+            shell.calls.put((number, arguments, stop))
 
-    def _open(self, name: str, shell: _McpShell, arguments: Mapping[str, Any]) -> object:
-        try:
-            shell.path = self._socket or _find_session()
-            environment = self._use("session_open", shell.path)
-            session = shell.session = ShellSession(
-                environment, remote=self._remotes.get(shell.where), cwd=arguments.get("cwd"),
-                isolated=arguments.get("isolated", False), **self._options)
-        except BaseException:
-            self._shells.pop(name, shell).close()
-            raise
+    def _serve(self, name: str, shell: _McpShell) -> None:
+        """Do what is asked of a shell, one after the other, in a thread of its own: first to open it. A call that is
+        cancelled ends as by a time limit, without an answer."""
+        for number, arguments, stop in iter(shell.calls.get, None):
+            content, failed = None, True
+            try:
+                if not stop.is_set():
+                    act = self._execute if "command" in arguments else self._open
+                    content, failed = act(name, shell, arguments, stop), False
+            except HotenvError as error:
+                content = str(error)
+            except Exception as error:  # its text might quote a value, as a traceback would
+                content = getattr(error, "strerror", None) or f"internal error: {type(error).__name__}"
+            if not shell.session:
+                self._shells.pop(name, shell).close()
+            self._running.pop(number, None)
+            if not stop.is_set():
+                self._tell(number, content, failed)
+
+    def _open(self, name: str, shell: _McpShell, arguments: Mapping[str, Any], _: object) -> object:
+        shell.path = _locate(self._socket).path
+        environment = fetch("run", ["mcp", "session_open"], shell.path, peer_uid=self._peer_uid)
+        session = shell.session = ShellSession(
+            environment, remote=self._remotes.get(shell.where), cwd=arguments.get("cwd"),
+            isolated=arguments.get("isolated", False), **self._options)
         if name not in self._shells:  # it was closed meanwhile
             session.close()
         return {"session": name, "cwd": session.cwd, "secrets": sorted(environment),
                 "unmaskable": session.unmaskable, "not_exported": session.omitted}
 
-    def _execute(self, shell: _McpShell, arguments: Mapping[str, Any], stop: threading.Event) -> object:
+    def _execute(self, name: str, shell: _McpShell, arguments: Mapping[str, Any], stop: threading.Event) -> object:
         if not shell.session:
             raise HotenvError(EXIT_SYSTEM, "it could not be opened")
         try:
-            self._use("session_exec", shell.path)
+            fetch("run", ["mcp", "session_exec"], shell.path, peer_uid=self._peer_uid)
         except HotenvError as error:
             if error.code != EXIT_UNREACHABLE:
                 raise
-            ended = [name for name, each in [*self._shells.items()] if each.path == shell.path]
-            for name in ended:
-                self._shells.pop(name, shell).close()
+            ended = [each for each, other in [*self._shells.items()] if other.path == shell.path]
+            for each in ended:
+                self._shells.pop(each, shell).close()
             raise HotenvError(error.code, (
                 f"the hotenv session has ended, and with it the shells {', '.join(ended)}. The user can start one "
                 f"with: {_invocation()} serve < secrets.env. Then call session_open.")) from None
         result = shell.session.exec(arguments["command"], arguments.get("timeout"), stop=stop).as_dict()
         del result["command"]  # which the agent knows
         return result
-
-    def _enqueue(self, number: str | int, shell: _McpShell, work: Callable[[threading.Event], object]) -> None:
-        """Have the shell's thread do the work. A call that is cancelled ends as by a time limit, without an answer."""
-        import threading
-        stop = self._running[number] = threading.Event()
-
-        def task() -> None:
-            content, failed = None, True
-            try:
-                if not stop.is_set():
-                    content, failed = work(stop), False
-            except HotenvError as error:
-                content = str(error)
-            except Exception as error:  # its text might quote a value, as a traceback would
-                content = getattr(error, "strerror", None) or f"internal error: {type(error).__name__}"
-            self._running.pop(number, None)
-            if not stop.is_set():
-                self._tell(number, content, failed)
-
-        shell.work.put(task)
 
     def close(self) -> None:
         for shell in [*self._shells.values()]:
@@ -3871,18 +3599,15 @@ def _serve_mcp(*, socket_path: str | None, peer_uid: int | None, policy: str | N
     """Serve stdin and stdout until stdin ends or a signal comes; then every shell ends too."""
     import signal
     _harden()
-    options: dict[str, Any] = {"audit": audit, "no_mask": no_mask}
-    if policy is not None:
-        options["policy"] = _load_policy(policy)
+    options = {"audit": audit, "no_mask": no_mask, "policy": None if policy is None else _load_policy(policy)}
     if audit is not None:
-        _append_audit(audit, event="check")
+        os.close(_open_private(audit, "audit file"))
     if os.isatty(0):
         _say("mcp: waiting for an MCP client's messages on stdin, one JSON object a line; agents start this command by "
              f"themselves, see: {_invocation()} help mcp (Ctrl-D ends it)")
     output = os.dup(1)
     os.dup2(2, 1)  # whatever prints, prints there
-    server = _McpServer(output, remotes, lambda tool, path: fetch("run", ["mcp", tool], path, peer_uid=peer_uid),
-                        socket_path, options)
+    server = _McpServer(output, remotes, socket_path, peer_uid, options)
     ends = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
     def leave(signum: int, frame: object) -> None:
@@ -3915,73 +3640,48 @@ _LINE_MAX = 1023 if sys.platform == "darwin" else 4095  # characters of a typed 
 def _ask(question: str) -> str:
     """The line that is typed on the terminal, without echo. What it would lose is refused."""
     import select
-    silence = _Silence(_shown(question))
+    import termios
     try:
-        silence.begin()
-        typed = os.read(silence.tty, 1 << 16)  # a line, as the terminal waits for its end
-        os.write(silence.tty, b"\n")
-        more = select.select([silence.tty], [], [], 0.05)[0]
-    finally:
-        silence.end()
-        os.close(silence.tty)
-    wrong = ""
-    if not typed.endswith(b"\n"):
-        wrong = "Ctrl-D is no answer: for an empty value, press Enter alone"
-    elif more:
-        wrong = "several lines were typed or pasted, and an answer is one: pipe such a value into serve, in quotes"
-    elif len(typed) > _LINE_MAX:
-        wrong = f"a terminal cuts what is longer than {_LINE_MAX} characters, as this may have been: pipe it into serve"
-    elif b"\0" in typed:
-        wrong = "what was typed holds a NUL: no environment can hold it"
-    if wrong:
-        raise HotenvError(EXIT_INPUT, wrong)
-    return typed.rstrip(b"\r\n").decode("utf-8", "surrogateescape")
+        tty = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        if os.tcgetpgrp(tty) != os.getpgrp():
+            raise PermissionError
+    except OSError:
+        raise HotenvError(EXIT_SYSTEM, "--prompt needs a terminal to ask on, from its foreground") from None
+    settings, quiet = termios.tcgetattr(tty), termios.tcgetattr(tty)
+    quiet[3] = quiet[3] & ~termios.ECHO | termios.ECHONL
+    handled = [each for each in (*_ENDING, _signal.SIGTSTP) if _signal.getsignal(each) != _signal.SIG_IGN]
 
+    def begin() -> None:
+        for signum in handled:
+            _signal.signal(signum, heard)
+        termios.tcsetattr(tty, termios.TCSAFLUSH, quiet)
+        os.write(tty, _encoded(_shown(question) + ": "))
 
-class _Silence:
-    """The terminal without echo, a question on it, and handlers for whatever would leave it so."""
-
-    def __init__(self, question: str) -> None:
-        import termios
-        self.termios, self.question = termios, question
+    def end() -> None:
         try:
-            self.tty = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-            self.settings = termios.tcgetattr(self.tty)
-            foreground = os.tcgetpgrp(self.tty) == os.getpgrp()
-        except (OSError, termios.error):
-            raise HotenvError(EXIT_SYSTEM, "--prompt needs a terminal to ask on, and there is none") from None
-        if not foreground:
-            raise HotenvError(EXIT_SYSTEM, "--prompt cannot ask from the background: start it in the foreground")
-        self.handlers = {signum: _signal.getsignal(signum) for signum in (
-            _signal.SIGTSTP, _signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT)}
-
-    def begin(self) -> None:
-        for signum, handler in self.handlers.items():
-            if handler != _signal.SIG_IGN:
-                _signal.signal(signum, self.heard)
-        quiet = list(self.settings)
-        quiet[3] &= ~(self.termios.ECHO | self.termios.ECHONL)
-        self.termios.tcsetattr(self.tty, self.termios.TCSAFLUSH, quiet)
-        os.write(self.tty, f"{self.question}: ".encode("utf-8", "backslashreplace"))
-
-    def heard(self, signum: int, frame: object) -> None:
-        if signum == _signal.SIGTSTP:
-            self.end()
-            os.kill(os.getpid(), _signal.SIGSTOP)
-            self.begin()
-            return
-        for each in self.handlers:  # a second one is not to keep the terminal from being restored
-            _signal.signal(each, _signal.SIG_IGN)
-        raise _Killed(signum)
-
-    def end(self) -> None:
-        try:
-            self.termios.tcflush(self.tty, self.termios.TCIFLUSH)  # half an answer is not for the shell
-            self.termios.tcsetattr(self.tty, self.termios.TCSANOW, self.settings)
-        except self.termios.error:
+            termios.tcflush(tty, termios.TCIFLUSH)  # half an answer is not for the shell
+            termios.tcsetattr(tty, termios.TCSANOW, settings)
+        except termios.error:
             pass  # the terminal has gone
-        for signum, handler in self.handlers.items():
-            _signal.signal(signum, handler)
+        for signum in handled:
+            _signal.signal(signum, _signal.SIG_DFL)
+
+    def heard(signum: int, frame: object) -> None:
+        end()
+        if signum != _signal.SIGTSTP:
+            _die_of(signum)  # nothing is there yet to clean up
+        os.kill(os.getpid(), _signal.SIGSTOP)
+        begin()
+
+    begin()
+    typed = os.read(tty, 1 << 16)  # a line, as the terminal waits for its end
+    more = select.select([tty], [], [], 0.05)[0]
+    end()
+    os.close(tty)
+    if more or not typed.endswith(b"\n") or len(typed) > _LINE_MAX or b"\0" in typed:
+        raise HotenvError(EXIT_INPUT, f"an answer is one line of less than {_LINE_MAX} bytes, without NUL, then Enter "
+                                      "(alone: an empty value): pipe others into serve, in quotes")
+    return typed[:-1].decode("utf-8", "surrogateescape")
 
 
 # ==== formats =========================================================================================================
@@ -4018,12 +3718,11 @@ def _formatted(env: Mapping[str, str], form: str) -> str:
         if form == "sh":
             value = value.replace("'", "'\\''")
         elif form == "dotenv":  # back through parse_dotenv to the same value; only "..." has an escape for a CR
-            value = value.replace("\\", "\\\\")
-            if "\r" in value:
-                value = value.replace('"', '\\"').replace("\r", "\\r").replace("${", "\\${")
-                value = f'"{value}"'
-            else:
-                value = "'" + value.replace("'", "\\'") + "'"
+            quote = '"' if "\r" in value else "'"
+            value = value.replace("\\", "\\\\").replace(quote, "\\" + quote)
+            if quote == '"':
+                value = value.replace("\r", "\\r").replace("${", "\\${")
+            value = quote + value + quote
         pieces.append(variable.format(name, value))
     if form == "json":
         return json.dumps(env, indent=2, ensure_ascii=False) + "\n"
@@ -4033,26 +3732,6 @@ def _formatted(env: Mapping[str, str], form: str) -> str:
 # ==== command line ====================================================================================================
 # One function a command, and the one place that prints an error and picks an exit code.
 
-_USAGE = """\
-usage: hotenv COMMAND [options]
-
-everyday:
-  serve < secrets.env     read NAME=value lines, hold them in memory, for this directory
-  run -- COMMAND...       run a command with them, from here or below
-  status                  is there a session, and until when
-  stop                    end it
-  dump                    print what it holds
-
-advanced:
-  hermetic -- TARGET...   run a program without network, processes or writes
-  mcp                     shells for an agent that must not see the values
-  shellenv                a shell function `hotenv` that starts fast
-  help [TOPIC]            masking, hermetic, mcp, dotenv, sessions, or a command
-  version
-
-A session ends after 5 idle minutes. See `hotenv COMMAND --help`.
-"""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status, or becomes another program, or dies of a signal."""
@@ -4060,11 +3739,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _exit_status(work: Callable[..., int], *args: Any) -> int:
-    """The exit status of this, whatever it raises."""
     try:
         return work(*args)
     except _Afterwards as left:
-        rest = left.args[0]
+        rest: Callable[[], int] = left.args[0]
     except HotenvError as error:
         _say(str(error))
         return error.code
@@ -4072,70 +3750,66 @@ def _exit_status(work: Callable[..., int], *args: Any) -> int:
         return int(finished.code or 0)
     except KeyboardInterrupt:
         _die_of(_signal.SIGINT)
-    except _Killed as killed:
-        _die_of(killed.args[0])
     except (OSError, MemoryError) as error:
         _say(getattr(error, "strerror", None) or "out of memory")
         return EXIT_SYSTEM
     except Exception as error:  # a traceback's last line may hold a value: say where, and no more
-        trace: Any = error.__traceback__
-        while trace.tb_next:
-            trace = trace.tb_next
-        _say(f"internal error: {type(error).__name__} at line {trace.tb_lineno}; please report it")
+        import traceback
+        *_, (_, line) = traceback.walk_tb(error.__traceback__)
+        _say(f"internal error: {type(error).__name__} at line {line}; please report it")
         return EXIT_SYSTEM
-    return int(rest())
+    return rest()
 
 
 def _command(argv: list[str]) -> int:
     commands = {"serve": _serve, "run": _run, "dump": _dump, "status": _status, "stop": _stop,
                 "hermetic": _hermetic, "mcp": _mcp, "shellenv": _shellenv}
     if not argv:
-        if sys.stderr is not None:
-            print(_USAGE, end="", file=sys.stderr)
+        _tried(os.write, 2, _TOPICS["help"].encode())
         return EXIT_USAGE
-    name, topic = argv[0], "".join(argv[1:2])
+    name, topic = argv[0], "".join(argv[1:2]) or "help"
     if name in commands:
         return commands[name](argv[1:])
     if name in ("version", "--version", "-V"):
         return _write(1, f"hotenv {__version__}\n")
     if name not in ("help", "--help", "-h"):
-        raise HotenvError(EXIT_USAGE, _no_command(argv, [*commands, "help", "version"]))
-    if topic in _TOPICS or topic in ("", "help"):
-        return _write(1, _TOPICS.get(topic, _USAGE).lstrip("\n"))
-    if topic in commands:
+        raise HotenvError(EXIT_USAGE, f"no command {_shown(name)}: {_meant(argv, [*commands, 'help', 'version'])}")
+    if topic in commands and topic not in _TOPICS:
         return commands[topic](["--help"])
-    raise HotenvError(EXIT_USAGE, f"help: nothing about {_shown(topic)}: try {', '.join(_TOPICS)}, a command")
+    if topic not in _TOPICS:
+        raise HotenvError(EXIT_USAGE, f"help: nothing about {_shown(topic)}: try {', '.join(_TOPICS)}, a command")
+    return _write(1, _TOPICS[topic])
 
 
-def _no_command(argv: list[str], commands: list[str]) -> str:
+def _meant(argv: list[str], commands: list[str]) -> str:
     import difflib
     import shutil
-    words = "start=serve up=serve exec=run get=dump show=dump env=dump list=status end=stop kill=stop down=stop"
-    name, hint = argv[0], f"there are {', '.join(commands)}; see: {_invocation()} --help"
-    near = [pair.split("=")[1] for pair in words.split() if pair.startswith(name + "=")]
+    aliases = "start=serve up=serve exec=run get=dump show=dump env=dump list=status end=stop kill=stop down=stop"
+    name = argv[0]
+    near = [pair.split("=")[1] for pair in aliases.split() if pair.startswith(name + "=")]
     near = near or difflib.get_close_matches(name, commands, 1, 0.7)
     if not near and (name == "--" or os.path.exists(name) or shutil.which(name)):
         near = ["run --", *map(_shown, argv[name == "--":])]
     if near:
-        hint = f"did you mean `{_invocation()} {' '.join(near)}`?"
-    return f"no command {_shown(name)}: {hint}"
+        return f"did you mean `{_invocation()} {' '.join(near)}`?"
+    return f"there are {', '.join(commands)}; see: {_invocation()} --help"
 
 
-def _add_session_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--socket", metavar="PATH", help="ask this; else $HOTENV_SOCKET, else by .hotenv")
-    add("--peer-uid", metavar="N", type=int, help="also believe a server of this user id")
+def _session_parser(command: str, summary: str, example: str) -> argparse.ArgumentParser:
+    parser = _parser(command, summary, example)
+    parser.add_argument("--socket", metavar="PATH", help="ask this; else $HOTENV_SOCKET, else by .hotenv")
+    parser.add_argument("--peer-uid", metavar="N", type=int, help="also believe a server of this user id")
+    return parser
 
 
 def _parse_duration(text: str) -> float:
-    import argparse
     import re
     form = "(?:Nd)?(?:Nh)?(?:Nm)?(?:Ns)?|N".replace("N", r"(\d+\.?\d*|\.\d+)")
     found = re.fullmatch(form, text, re.ASCII)
     counts = found.groups("0") if found else ()
     seconds = sum([float(count) * size for count, size in zip(counts, (86400, 3600, 60, 1, 1))])
     if not 0 < seconds <= MAX_DURATION:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration: 300, 90s, 5m or 1h30m; above 0, at most 366d")
+        raise HotenvError(EXIT_USAGE, f"serve: {text[:99]!r} is no duration: 300, 90s, 5m, 1h30m; above 0, up to 366d")
     return seconds
 
 
@@ -4158,9 +3832,7 @@ def _serve(argv: list[str]) -> int:
     if options.log is not None and not options.background:
         raise HotenvError(EXIT_USAGE, "serve: --log goes with --background; in the foreground, redirect: 2>> FILE")
     for descriptor in (0, 1, 2):  # a closed one would go to the next file: a socket must not be stderr
-        try:
-            os.fstat(descriptor)
-        except OSError:
+        if not _tried(os.fstat, descriptor):
             os.open(os.devnull, os.O_RDWR)
     if not _ours(os.geteuid()):
         raise HotenvError(EXIT_SYSTEM, f"uid {OVERFLOW_UID} (nobody) is every stranger in this container: use another")
@@ -4171,7 +3843,6 @@ def _serve(argv: list[str]) -> int:
     if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # nothing is there yet to clean up
     response, count = _read_environment(options.prompt)
-    _call_c("malloc_trim", 0)  # what parsing has freed, and the copies of values in it, go back
     if options.background:
         return _serve_in_background(options, response, count)
     return _outlive_script(_hold, options, response, count)
@@ -4183,41 +3854,36 @@ def _read_environment(prompt: bool) -> tuple[bytes, int]:
         _say("type NAME=value lines, then Ctrl-D. What you type is seen; for a hidden value: NAME=? and --prompt")
     data = bytearray()
     try:
-        piece = os.read(0, 1 << 20)
-        while piece and len(data) <= MAX_INPUT:
+        for piece in iter(lambda: os.read(0, 1 << 20), b""):
             data += piece
-            piece = os.read(0, 1 << 20)
+            if len(data) > MAX_INPUT:
+                raise HotenvError(EXIT_INPUT, f"stdin holds more than {MAX_INPUT >> 20} MiB: is this the right file?")
         os.close(0)
         os.open(os.devnull, os.O_RDWR)
     except OSError as error:
         raise _system_error(error, "cannot read stdin") from None
-    if len(data) > MAX_INPUT:
-        raise HotenvError(EXIT_INPUT, f"stdin holds more than {MAX_INPUT >> 20} MiB: is this the file that you meant?")
     if not data:
         _say("stdin is empty, and so is this session: did the left side of the pipe fail?")
-    entries: Iterable[tuple[str, Any]] = _parse_entries(bytes(data))
+    entries: Iterable[Any] = _parse_entries(bytes(data))
     if prompt:
         entries = list(entries)  # a mistake in the last line comes before the first question
     env = resolve_env(entries, _host_environment(), _ask if prompt else None)
-    questions = [name for name, value in env.items() if value.startswith("?")]
-    if questions and not prompt and os.isatty(2):
-        _say(f"what begins with `?` is taken as it is: {', '.join(questions[:5])}; to be asked, use --prompt")
+    if not prompt and os.isatty(2) and any([value.startswith("?") for value in env.values()]):
+        _say("a value that begins with `?` is taken as it is: to be asked for it, use --prompt")
     if os.environ.get("HOTENV_SOCKET") and os.isatty(2):
         _say("HOTENV_SOCKET is set: `run` asks that session, not this one, until you unset it")
     return _encode_message({"env": env}), len(env)
 
 
 def _refusal() -> HotenvError:
-    state = f"and its session still answers: use it, or end it with `{_invocation()} stop`"
-    advice = f"`{_invocation()} serve --force` replaces it"
     try:
         _connect(_Session(_read_marker(MARKER), MARKER)).close()
+        state = f"and its session still answers: use it, or end it with `{_invocation()} stop`"
     except HotenvError as error:
         state = f"but cannot be believed ({error})"
         if error.code == EXIT_UNREACHABLE:
             state = "but nobody answers there any more"
-    if os.path.isdir(MARKER):
-        state, advice = "and is a directory", "move it away, as --force replaces files only"
+    advice = "--force replaces files only" if os.path.isdir(MARKER) else f"`{_invocation()} serve --force` replaces it"
     return HotenvError(EXIT_REFUSED, f"{MARKER} is here already, {state}; {advice}")
 
 
@@ -4229,42 +3895,31 @@ def _outlive_script(work: Callable[..., int], *args: Any) -> int:
     if frame.f_globals.get("__file__") != __file__:  # somebody goes on after us
         return work(*args)
     import atexit
-
-    def leave() -> NoReturn:
-        status = EXIT_SYSTEM
-        try:
-            _call_c("malloc_trim", 0)
-            status = _exit_status(work, *args)
-        finally:
-            os._exit(status)
-
-    atexit.register(leave)
+    atexit.register(lambda: os._exit(_exit_status(work, *args)))
     return 0
 
 
-def _hold(options: argparse.Namespace, response: bytes, count: int, ready: Callable[[], None] | None = None) -> int:
+def _hold(options: argparse.Namespace, response: bytes, count: int, ready: Callable[[str], None] | None = None) -> int:
     """Binds, publishes and serves, and leaves nothing behind."""
     import atexit
     import resource
+    _call_c("malloc_trim", 0)  # what compiling and parsing have freed, and the copies of values in it, go back
     signals, files = _Signals(), _SessionFiles()
     listener = reason = None
-    talks = os.isatty(2) and options.level != "quiet"
     try:
         listener = files.bind()
         if signals.received:  # not later: with --force, publish ends another session
-            raise _Killed(signals.received)
+            raise _Afterwards(lambda: _die_of(signals.received))
         files.stamp(time.time() + min(options.timeout, options.max_age))
         files.publish(options.force)  # whoever sees the marker sees a session: a signal now ends one
-        idle = _duration(options.timeout)
-        message = f"session {files.id} ready: {count} variable{'s' * (count != 1)}, idle timeout {idle}"
-        if ready and talks:
-            _say(message)
+        message = (f"session {files.id} ready: {count} variable{'s' * (count != 1)}, "
+                   f"idle timeout {_duration(options.timeout)}")
         if ready:
-            talks = False
-            ready()  # from here on, stderr is the log
+            ready(message)  # from here on, stderr is the log
+        talks = os.isatty(2) and options.level != "quiet"
         log = _Log(options.level)
         if talks:
-            log.add("hotenv: " + message)
+            log.add(f"hotenv: {message}")
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if soft < DESCRIPTORS:
             resource.setrlimit(resource.RLIMIT_NOFILE, (min(DESCRIPTORS, hard), hard))
@@ -4277,8 +3932,8 @@ def _hold(options: argparse.Namespace, response: bytes, count: int, ready: Calla
         if listener:
             listener.close()  # cleaning up needs a descriptor, and there may be no other left
         files.remove()
-        if not reason:
-            _remove_empty(files.made)
+        for path in files.made * (not reason):  # of a start that came to nothing, if nobody uses it by now
+            _tried(os.rmdir, path)
     if talks:
         log.add(f"hotenv: session {files.id} {reason}")
     log.close()
@@ -4290,54 +3945,44 @@ def _hold(options: argparse.Namespace, response: bytes, count: int, ready: Calla
 def _serve_in_background(options: argparse.Namespace, response: bytes, count: int) -> int:
     """The child holds the session; the parent returns when requests are accepted, or with what went wrong."""
     is_new = options.log is not None and not os.path.lexists(options.log)
-    if options.log is None:
-        log = os.open(os.devnull, os.O_RDWR)
-    else:
-        log = _open_private_log(options.log)
+    log = os.open(os.devnull, os.O_RDWR) if options.log is None else _open_private(options.log, "log")
     news, report = os.pipe()
     child = os.fork()  # before listen: the credentials that clients see are those of whoever called that
     if child:
         os.close(report)
-        if os.read(news, 1):
+        message = os.read(news, PIPE_BUF).decode()
+        if message:
+            if os.isatty(2) and options.level != "quiet":
+                _say(message)
             return 0
         if is_new:
-            _unlink(options.log)
+            _tried(os.unlink, options.log)
         status = os.waitpid(child, 0)[1]
         if os.WIFSIGNALED(status):
             _die_of(os.WTERMSIG(status))
         return os.WEXITSTATUS(status) or EXIT_SYSTEM
     os.setsid()
-    first = 3
-    for kept in (*sorted((log, report)), 1 << 16):  # a lock or a pipe of the caller's is not to be held
-        os.closerange(first, kept)
-        first = kept + 1
+    os.dup2(log, 1)
+    os.dup2(report, 3)
+    os.closerange(4, 1 << 16)  # a lock or a pipe of the caller's is not to be held
 
-    def ready() -> None:
-        os.write(report, b"+")  # fails, and ends us, when the caller was interrupted meanwhile
-        os.close(report)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
+    def ready(message: str) -> None:
+        os.write(3, message.encode())  # fails, and ends us, when the caller was interrupted meanwhile
+        os.close(3)
+        os.dup2(1, 2)
         os.chdir("/")
 
     return _outlive_script(_hold, options, response, count, ready)
 
 
-def _open_private_log(path: str) -> int:
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        descriptor = os.open(path, flags, 0o600)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        os.fchmod(descriptor, 0o600)
-    except OSError as error:
-        raise _system_error(error, f"cannot write the log {_shown(path)}") from None
-    return descriptor
-
-
-def _split(argv: list[str]) -> tuple[list[str], list[str]]:
-    """What stands before the first `--` is ours; what stands behind it is the command's, to the letter."""
+def _split(command: str, argv: list[str]) -> tuple[list[str], list[str]]:
+    """What stands before the first `--` is ours; what stands behind it is the target's, to the letter."""
     at = argv.index("--") if "--" in argv else len(argv)
-    return argv[:at], argv[at + 1:]
+    own, target = argv[:at], argv[at + 1:]
+    if not target and not {"-h", "--help"} & set(own):
+        typed = " ".join(map(_shown, [command, *own]))
+        raise HotenvError(EXIT_USAGE, f"{command}: what to run goes after `--`: {_invocation()} {typed} -- COMMAND...")
+    return own, target
 
 
 def _as_utf8(words: Iterable[str]) -> list[str]:
@@ -4351,20 +3996,12 @@ def _names(words: Iterable[str]) -> list[str]:
 
 
 def _run(argv: list[str]) -> int:
-    own, command = _split(argv)
-    if own:
-        return _run_with(own, command)
-    if not command:
-        raise HotenvError(EXIT_USAGE, f"run: the command goes after `--`: {_invocation()} run -- COMMAND...")
-    env = _host_environment()  # the form of every day: argparse would cost 5 ms
-    env.update(fetch("run", _as_utf8(command)))
-    _exec(command, env)
-
-
-def _run_with(own: list[str], command: list[str]) -> int:
-    options = _run_options(own, command)
+    own, command = _split("run", argv)
     host = _host_environment()
-    only = options.only
+    if not own:  # the form of every day: argparse would cost 5 ms
+        host.update(fetch("run", _as_utf8(command)))
+        _exec(command, host)
+    options = _run_options(own)
     try:
         snapshot = fetch("run", _as_utf8(command), options.socket, peer_uid=options.peer_uid)
     except HotenvError as error:
@@ -4372,13 +4009,11 @@ def _run_with(own: list[str], command: list[str]) -> int:
         if not options.optional or not absent:
             raise
         _say(f"{str(error).split(';')[0]}; running without one")
-        snapshot, only = {}, []
-    define = _chosen(snapshot, only)
+        snapshot, options.only = {}, []
+    define = _chosen(snapshot, options.only)
     define.update([text.partition("=")[::2] for text in _as_utf8(options.define)])
-    kept: Iterable[str] = host
-    if options.isolated:
-        patterns = _names(options.pass_through)
-        kept = [name for name in host if _matches(name, patterns)]
+    patterns = _names(options.pass_through)
+    kept = [name for name in host if not options.isolated or _matches(name, patterns)]
     env = build_isolated_env(host, kept, define, _as_utf8(options.bin))
 
     def become() -> NoReturn:
@@ -4396,10 +4031,10 @@ def _run_with(own: list[str], command: list[str]) -> int:
     return _run_masked(become, redactor)
 
 
-def _run_options(own: list[str], command: list[str]) -> argparse.Namespace:
-    parser = _parser("run", "Run a command with the session's environment; all after -- is its own.",
-                     "  hotenv run -- ./deploy.sh --to production\n\n"
-                     "Guards (--no-network, ...): hotenv hermetic --help")
+def _run_options(own: list[str]) -> argparse.Namespace:
+    parser = _session_parser("run", "Run a command with the session's environment; all after -- is its own.",
+                             "  hotenv run -- ./deploy.sh --to production\n\n"
+                             "Guards (--no-network, ...): hotenv hermetic --help")
     parser.usage = "hotenv run [options] -- COMMAND [ARG...]"
     several: dict[str, Any] = {"action": "append", "default": []}
     add = parser.add_argument
@@ -4411,54 +4046,42 @@ def _run_options(own: list[str], command: list[str]) -> argparse.Namespace:
     add("--mask", action="store_true", help="hide the values in output to a file or a pipe")
     add("--no-mask", metavar="NAMES", **several, help="with --mask: let these be seen")
     add("--optional", action="store_true", help="without a session, run the command as it is")
-    _add_session_options(parser)
-    guards = ("--no-network", "--allow-", "--no-subprocess", "--fs-", "--strict-imports", "--profile", "--trace")
-    guarded = any([word.startswith(guards) for word in own])
-    if guarded:
+    options, others = parser.parse_known_args(own)
+    if others:  # guards, or a mistake
         _add_guard_options(parser)
-    options = parser.parse_args(own)
-    wrong = ""
-    if not command:
-        wrong = f"the command goes after `--`: {_invocation()} run {' '.join(map(_shown, own))} -- COMMAND..."
-    elif guarded and not _any_guard(options):
-        wrong = "no guard is on: --no-network, ..., see: hotenv hermetic --help"
-    elif options.pass_through and not options.isolated:
-        wrong = "--pass goes with --isolated: without it the command gets them all"
-    elif any([text.find("=") < 1 for text in options.define]):
-        wrong = "--define takes NAME=VALUE, and one has no `=` or no name"
-    elif "" in options.bin:
-        wrong = "--bin takes a directory, and one is empty: that would be this one"
-    elif options.no_mask and not options.mask:
-        wrong = "--no-mask goes with --mask"
-    if wrong:
-        raise HotenvError(EXIT_USAGE, f"run: {wrong}")
-    options.guards = _guard_words(options, os.environ) if guarded else []
+        options = parser.parse_args(own)
+    for wrong, message in (
+            (others and not _any_guard(options), "no guard is on: --no-network, ..., see: hotenv hermetic --help"),
+            (options.pass_through and not options.isolated, "--pass goes with --isolated: else the command gets all"),
+            (any([text.find("=") < 1 for text in options.define]), "--define takes NAME=VALUE"),
+            ("" in options.bin, "--bin takes a directory, and an empty name would be this one"),
+            (options.no_mask and not options.mask, "--no-mask goes with --mask")):
+        if wrong:
+            raise HotenvError(EXIT_USAGE, f"run: {message}")
+    options.guards = _guard_words(options, os.environ) if others else []
     return options
 
 
 def _chosen(snapshot: Mapping[str, str], only: Sequence[str], option: str = "--only") -> dict[str, str]:
     """The variables that an option names, by NAME or PREFIX*; one that is not there is a usage error."""
-    if not only:
-        return dict(snapshot)
     wanted = _names(only)
     for each in wanted:
         if not any([_matches(name, [each]) for name in snapshot]):
             import difflib
-            near = difflib.get_close_matches(each.rstrip("*"), snapshot, 5, 0.5)
-            hint = "; near it: " + ", ".join(map(_shown, near)) if near else ""
-            raise HotenvError(EXIT_USAGE, f"{option}: the session has no {_shown(each) or 'empty name'}{hint}")
-    return {name: value for name, value in snapshot.items() if _matches(name, wanted)}
+            near = map(_shown, difflib.get_close_matches(each.rstrip("*"), snapshot, 5, 0.5))
+            raise HotenvError(EXIT_USAGE, f"{option}: the session has no {_shown(each) or 'empty name'}; "
+                                          f"near it: {', '.join(near) or 'nothing'}")
+    return {name: value for name, value in snapshot.items() if not only or _matches(name, wanted)}
 
 
 def _dump(argv: list[str]) -> int:
-    parser = _parser("dump", "Print the session's environment.",
-                     "  hotenv dump --only TOKEN --format value | docker login --password-stdin ...")
+    parser = _session_parser("dump", "Print the session's environment.",
+                             "  hotenv dump --only TOKEN --format value | docker login --password-stdin ...")
     add = parser.add_argument
     add("--only", metavar="NAMES", action="append", default=[], help="print these alone: NAME,PREFIX*,...")
-    add("--format", default="plain", metavar="FORMAT", choices="plain dotenv sh json nul names value".split(),
+    add("--format", metavar="FORMAT", choices="plain dotenv sh json nul names value".split(), default="plain",
         help="plain (KEY=VALUE), dotenv (to be parsed), sh (for eval), json, nul, names, value (one, raw)")
     add("--json", action="store_const", dest="format", const="json", help="as --format json")
-    _add_session_options(parser)
     options = parser.parse_args(argv)
     _harden()  # a core of ours would hold the values
     snapshot = fetch("dump", (), options.socket, peer_uid=options.peer_uid)
@@ -4467,16 +4090,15 @@ def _dump(argv: list[str]) -> int:
 
 def _server_state(pid: int) -> str:
     """A letter as `ps` has it (T: stopped); '' if that process is not there, or is no server of ours."""
-    if sys.platform == "linux":
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                name, _, rest = file.read().partition(b"(")[2].rpartition(b") ")
-        except OSError:
-            return ""
-        return rest[:1].decode() if name == b"hotenv" else ""
-    import subprocess
-    row = subprocess.run(["ps", "-o", "state=,command=", "-p", str(pid)], stdout=subprocess.PIPE).stdout
-    return row[:1].decode() if b"hotenv" in row else ""
+    if sys.platform != "linux":
+        row = os.popen(f"ps -o state=,command= -p {pid}").read()
+        return row[:1] if "hotenv" in row else ""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            name, _, rest = file.read().partition(b"(")[2].rpartition(b") ")
+    except OSError:
+        return ""
+    return rest[:1].decode() if name == b"hotenv" else ""
 
 
 def _look(session: _Session, peer_uid: int | None, about: dict[str, Any]) -> None:
@@ -4502,41 +4124,36 @@ def _look(session: _Session, peer_uid: int | None, about: dict[str, Any]) -> Non
 
 def _all_sessions() -> list[_Session]:
     """Every session of ours that left a socket, live or dead."""
-    import re
-    sessions = []
-    for base in sorted({_runtime_base(), f"/tmp/hotenv-{os.geteuid()}"}):
-        if os.path.isdir(base) and _ours(os.stat(base).st_uid):
-            names = [name for name in sorted(os.listdir(base)) if re.fullmatch(_SESSION_NAME, name)]
-            sessions += [_Session(f"{base}/{name}", "") for name in names]
-    return sessions
+    import glob
+    paths = []
+    for base in {_runtime_base(), f"/tmp/hotenv-{os.geteuid()}"}:
+        found = _tried(os.stat, base)
+        if found and _ours(found.st_uid):
+            paths += glob.glob(f"{glob.escape(base)}/{'[0-9a-f]' * 8}.sock")
+    return [_Session(path, "") for path in sorted(paths)]
 
 
 def _status(argv: list[str]) -> int:
     import json
-    parser = _parser("status", "Whether a session is live, and until when. Asks it nothing: its timer runs on.",
-                     "  hotenv status -q || pass show deploy/env | hotenv serve --background")
+    parser = _session_parser("status", "Whether a session is live, and until when. Asks it nothing: its timer runs on.",
+                             "  hotenv status -q || pass show deploy/env | hotenv serve --background")
     add = parser.add_mutually_exclusive_group().add_argument
     add("--json", action="store_true", help="print JSON; times are seconds since 1970, or null")
     add("-q", "--quiet", action="store_true", help="print nothing: the exit code says it")
     parser.add_argument("--all", action="store_true", help="all sessions of yours, the dead ones too")
-    _add_session_options(parser)
     options = parser.parse_args(argv)
     found: list[dict[str, Any]] = []
     failure: HotenvError | None = None
-    sessions: list[Any] = [None]  # the one that is found from here
-    if options.all:
-        sessions = list(_all_sessions())
+    sessions: list[Any] = [*_all_sessions()] if options.all else [None]  # the one that is found from here
     for session in sessions:
-        found.append(dict.fromkeys("live directory socket marker pid since ends".split()))
-        found[-1]["live"] = False
+        found.append({"live": False, **dict.fromkeys("directory socket marker pid since ends".split())})
         try:
             _look(session or _locate(options.socket), options.peer_uid, found[-1])
         except HotenvError as error:
             failure = error
     if options.all:
-        failure = None
-        if not any([each["live"] for each in found]):
-            failure = HotenvError(EXIT_NO_SESSION, "no session of yours is live")
+        live = any([each["live"] for each in found])
+        failure = None if live else HotenvError(EXIT_NO_SESSION, "no session of yours is live")
     if options.json:
         _write(1, json.dumps(found if options.all else found[0], indent=2) + "\n")
     elif not options.quiet and (options.all or not failure):
@@ -4550,26 +4167,22 @@ def _status_lines(found: Mapping[str, Any]) -> str:
     text = "live\n" if found["live"] else "dead\n"
     for key in "directory socket marker pid since ends".split():
         value = found[key]
-        if value is None:
-            value = "unknown (the socket is forwarded)" if found["live"] and key == "pid" else "unknown"
-        elif key in ("since", "ends"):
+        shown = "unknown" if value is None else _shown(str(value))
+        if value and key in ("since", "ends"):
+            shown = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
             left = int(value - time.time())
-            value = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
             if found["live"] and left > 0:
-                value += f", in {_duration(left)}"
-        text += f"{key:<10} {_shown(str(value))}\n"
+                shown += f", in {_duration(left)}"
+        text += f"{key:<10} {shown}\n"
     return text
 
 
 def _stop(argv: list[str]) -> int:
-    parser = _parser("stop", "End the session of this directory; returns when its files are gone.", "  hotenv stop")
+    parser = _session_parser("stop", "End this directory's session; returns when its files are gone.", "  hotenv stop")
     parser.add_argument("--all", action="store_true", help="end all of yours, and clear what dead ones left")
-    _add_session_options(parser)
     options = parser.parse_args(argv)
     sessions = _all_sessions() if options.all else [_locate(options.socket)]
-    if not sessions:
-        raise HotenvError(EXIT_NO_SESSION, "no session of yours is left: nothing to stop")
-    failure: HotenvError | None = None
+    failure = None if sessions else HotenvError(EXIT_NO_SESSION, "no session of yours is left: nothing to stop")
     for session in sessions:
         try:
             _end_session(session, options.peer_uid)
@@ -4584,27 +4197,23 @@ def _stop(argv: list[str]) -> int:
 
 
 def _end_session(session: _Session, peer_uid: int | None) -> None:
+    import select
     shown, sock = _shown(session.path), _connect(session, peer_uid)
     pid = _peer(sock)[0]
     state = _server_state(pid)
-    try:
-        sock.settimeout(0)
-        sock.recv(1)  # nothing is ever sent to who asks nothing: it has ended
-    except BlockingIOError:  # it is still there, so the process is still that one
+    if not select.select([sock], [], [], 0)[0]:  # it has not ended: the process is still the one of `state`
         if not state:
             raise HotenvError(EXIT_SYSTEM, f"who serves {shown} cannot be told from here (it is forwarded, or of "
-                                           "another pid namespace): run `stop` where the session was started") from None
+                                           "another pid namespace): run `stop` where the session was started")
         try:
             os.kill(pid, _signal.SIGTERM)
             os.kill(pid, _signal.SIGCONT)  # a stopped one would wait with its end
-            sock.settimeout(EXCHANGE_TIME)
-            sock.recv(1)  # the connection ends with the process, which has cleaned up by then
+        except ProcessLookupError:
+            pass  # it has ended meanwhile
         except PermissionError:
             raise HotenvError(EXIT_SYSTEM, f"the process that serves {shown} is not yours to end") from None
-        except OSError:
-            pass  # it has ended meanwhile
-    except OSError:
-        pass  # reset: it has ended
+        select.select([sock], [], [], EXCHANGE_TIME)  # till it ends with the process, which has cleaned up by then
+    sock.close()
     give_up = time.monotonic() + EXCHANGE_TIME
     while os.path.exists(session.path):
         if time.monotonic() > give_up:
@@ -4618,16 +4227,13 @@ def _shellenv(argv: list[str]) -> int:
                      '  eval "$(python3 ~/trusted/hotenv.py shellenv)"     # in ~/.profile, ~/.bashrc or ~/.zshrc\n'
                      "  python3 ~/trusted/hotenv.py shellenv fish | source  # in ~/.config/fish/config.fish")
     parser.add_argument("shell", nargs="?", default="sh", choices=["sh", "bash", "zsh", "fish"], help="its syntax")
-    options = parser.parse_args(argv)
-    path = os.path.realpath(__file__)
-    if not os.path.isfile(path):
-        raise HotenvError(EXIT_SYSTEM, f"shellenv: {_shown(path)} is no file that a shell could start again")
+    shell, path = parser.parse_args(argv).shell, os.path.realpath(__file__)
     # By the loader that `import` has, so that a .pyc serves; by its path, so that it is this very file.
     program = ("import sys; from _frozen_importlib_external import SourceFileLoader as Loader; "
                f"hotenv = sys.modules['hotenv'] = type(sys)('hotenv'); hotenv.__file__ = {path!r}; "
                f"Loader('hotenv', {path!r}).exec_module(hotenv); sys.exit(hotenv.main())")
     words = " ".join(map(shlex.quote, [sys.executable or "python3", "-I", "-S", "-c", program]))
-    if options.shell == "fish":
+    if shell == "fish":
         words = words.replace("\\", "\\\\")
         return _write(1, f"function hotenv; {words} $argv; end\n")
     return _write(1, f'hotenv() {{ {words} "$@"; }}\n')
@@ -4641,25 +4247,22 @@ def _hermetic(argv: list[str]) -> int:
     parser.usage = "hotenv hermetic [GUARDS] -- TARGET [ARG...]"
     _add_guard_options(parser)
     try:
-        own, target = _split(argv)
+        own, target = _split("hermetic", argv)
         options = parser.parse_args(own)
-        if not target:
-            raise HotenvError(1, f"hermetic: the target goes after `--`: {_invocation()} hermetic ... -- TARGET...")
         _run_hermetic(_guard_words(options, os.environ), target, _host_environment())
     except HotenvError as error:
         raise HotenvError(1, str(error)) from None
 
 
 def _mcp(argv: list[str]) -> int:
-    parser = _parser("mcp", "Serve shells with the session's environment to an agent: MCP on stdio, values masked.",
-                     "  claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log")
+    parser = _session_parser("mcp", "Serve shells with the session's environment to an agent: MCP on stdio, masked.",
+                             "  claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log")
     add = parser.add_argument
     add("--policy", metavar="FILE", help='JSON: {"allow": [...], "deny": [...]}, first words of commands; advisory')
     add("--audit", metavar="FILE", help="append a JSON line at the start and the end of each command")
     add("--remote", metavar="NAME=CMD", action="append", default=[],
         help="let the agent open a shell by CMD, such as `ssh -T host`")
     add("--no-mask", metavar="NAMES", action="append", default=[], help="let these values be seen: NAME,PREFIX*,...")
-    _add_session_options(parser)
     options = parser.parse_args(argv)
     remotes = dict([text.partition("=")[::2] for text in options.remote])
     if not all(remotes) or not all(remotes.values()):
@@ -4668,123 +4271,108 @@ def _mcp(argv: list[str]) -> int:
                       audit=options.audit, remotes=remotes, no_mask=_names(options.no_mask))
 
 
-_TOPICS = {"sessions": r"""
-SESSIONS
+_TOPICS = {"help": r"""usage: hotenv COMMAND [options]
 
-Which one: --socket PATH, else HOTENV_SOCKET, else the nearest .hotenv from here upward. `serve`
-heeds neither of the first two. A marker and a server count only if they are yours or root's;
---peer-uid N also believes a server of user N.
-Files: $XDG_RUNTIME_DIR/hotenv, or /tmp/hotenv-UID (0700), holds ID.sock, whose time stamp is the
-end of the session, and ID, a link to the project directory: by these `status --all` and `stop
---all` find sessions, also those whose .hotenv is lost. guards-* are copies of hotenv for guarded
-programs. .hotenv (0600), where `serve` was started, says socket=PATH. All but guards-* go with the
-session; after a kill -9 they stay: `serve --force` or `stop --all` clears them.
+everyday:
+  serve < secrets.env     read NAME=value lines, hold them in memory, for this directory
+  run -- COMMAND...       run a command with them, from here or below
+  status                  is there a session, and until when
+  stop                    end it
+  dump                    print what it holds
+
+advanced:
+  hermetic -- TARGET...   run a program without network, processes or writes
+  mcp                     shells for an agent that must not see the values
+  shellenv                a shell function `hotenv` that starts fast
+  help [TOPIC], version   masking, hermetic, mcp, dotenv, sessions, or a command
+
+A session ends after 5 idle minutes. See `hotenv COMMAND --help`.
+""", "sessions": r"""Which one: --socket PATH, else HOTENV_SOCKET, else the nearest .hotenv from here upward;
+`serve` heeds the last alone. Marker and server must be yours or root's; --peer-uid N allows user
+N's server. Files: $XDG_RUNTIME_DIR/hotenv, or /tmp/hotenv-UID (0700), holds ID.sock, whose time is
+the end of the session, and ID, a link to the project, for `status --all` and `stop --all`;
+guards-* are copies of hotenv for guarded programs. .hotenv (0600) says socket=PATH.
 
 A worktree, or any other directory (until `unset HOTENV_SOCKET`):
     export HOTENV_SOCKET=$(cut -d= -f2- ../main/.hotenv)
 A container gets one socket, and no more:
     SOCKET=$(cut -d= -f2- .hotenv)
-    docker run --rm -v "$SOCKET:/run/hotenv.sock" -v "$PWD/hotenv.py:/hotenv.py:ro" \
-        -e HOTENV_SOCKET=/run/hotenv.sock python:3 \
-        python3 /hotenv.py run --peer-uid "$(id -u)" -- ./test.sh
+    docker run --rm -v "$SOCKET:/s.sock" -v "$PWD/hotenv.py:/hotenv.py:ro" python:3 \
+        python3 /hotenv.py run --socket /s.sock --peer-uid "$(id -u)" -- ./test.sh
 Another host: ssh forwards the socket to a directory there that is yours alone. `stop` it here.
     ssh host 'mkdir -p -m 700 ~/.hotenv-forward && rm -f ~/.hotenv-forward/s.sock'
     ssh -o ExitOnForwardFailure=yes -R /home/me/.hotenv-forward/s.sock:"$SOCKET" host
     host$ hotenv run --socket ~/.hotenv-forward/s.sock -- ./deploy.sh
+Protocol, a line of JSON: {"command":"dump"} or {"command":"run","args":["ls"]} (for the log), at
+most 256 KiB. The answer: {"env":{"NAME":"..."}} or {"error":"BAD_REQUEST","message":"..."}.
+""", "dotenv": r"""NAME=value or export NAME=value; names are letters, digits, _ . and -. Blanks around either do
+not count; # begins a comment at the start of a line or after a blank; the last of several wins.
+'...' is literal, but for \\ and \'. "..." knows \n \r \t \\ \" \' \a \b \f \v. Both may span
+lines. ${NAME} is what an earlier line set, else what the environment of `serve` has, else empty.
+$NAME is literal. With --prompt a bare ?text is asked for, showing text; NAME=? asks for NAME.
+${NAME:-word} is word where NAME is not set or empty; ${NAME:+word} where it is neither, else
+empty; ${NAME:?word} refuses the input where it is one. Without the colon, empty counts as set.
 
-Protocol: one line of JSON, one back. {"command":"dump"}, or {"command":"run","args":["ls"]} (for
-the log), of at most 256 KiB; {"env":{"NAME":"..."}}, or {"error":"BAD_REQUEST","message":"..."}.
-""", "dotenv": r"""
-THE DOTENV DIALECT
-
-NAME=value or export NAME=value. Names are letters, digits, _ . and -. Blanks around either do not
-count; # begins a comment at the start of a line or after a blank; the last of several wins.
-'...' is literal, but for \\ and \'. "..." knows \n \r \t \\ \" \' \a \b \f \v. Both may span lines.
-${NAME} is what an earlier line set, else what the environment of `serve` has, else empty. $NAME is
-literal. With --prompt a bare ?text is asked for, showing text; NAME=? asks for NAME.
-
-                   NAME has a value   NAME is empty   NAME is not set
-    ${NAME:-word}  the value          word            word
-    ${NAME-word}   the value          empty           word
-    ${NAME:+word}  word               empty           empty
-    ${NAME+word}   word               word            empty
-    ${NAME:?word}  the value          refused         refused
-    ${NAME?word}   the value          empty           refused
-
-What differs from python-dotenv 1.2, and why:
-    the first malformed line refuses all: skipping on would publish pieces of secrets as names
-    a name without = is malformed, unless exported after its definition: it may be a lost value
-    '...' is never interpolated, and \${ is a literal ${ elsewhere: there has to be a way
-    :- also serves an empty value; the other operators work; defaults nest; any other ${ is refused
-    references may expand to 64 MiB in all; CRLF and CR end lines; NUL and bad UTF-8 are refused
-A wrapped base64 line like c2Vj= is an entry: a part of a secret becomes a name. Quote such values.
-""", "masking": r"""
-MASKING: run --mask, mcp, ShellSession, Redactor
-
-What: each value of the session, as [hidden:NAME], also those that --only left out. As it is, and in
-base64 (at any offset, URL-safe too), hex, percent-encoding, JSON, HTML, shell quoting and Python's
-repr; of several lines, also each line of 8 or more characters. 4 to 7 characters: as whole words.
-What not, but named on stderr: up to 3 characters, numbers of up to 5 digits, variables of the
-allowlist of --isolated (HOME, PATH, ...), and values that are one of these words, in whatever case:
+Unlike python-dotenv 1.2: the first malformed line refuses all, as skipping on would publish
+pieces of secrets as names; so do a name without =, unless exported after its definition, and an
+odd ${. \${ is a literal ${. Defaults nest. References may expand to 64 MiB. CR ends a line. NUL
+and bad UTF-8 are refused. A wrapped base64 line like c2Vj= is an entry: quote such values.
+""", "masking": r"""`run --mask`, mcp, ShellSession and Redactor show a value of the session as [hidden:NAME], also
+what --only left out: as it is, in base64 (at any offset, URL-safe too), hex, percent-encoding,
+JSON, HTML, shell quoting, Python's repr; of several lines, also each of 8 or more characters; of
+4 to 7 characters, as whole words. Not masked, but named on stderr: up to 3 characters, numbers of
+up to 5 digits, variables of the allowlist of --isolated (HOME, PATH, ...), and, in whatever case:
     true false yes no on off null none nil undefined default enabled disabled auto always never
     debug info notice warn warning error fatal critical trace verbose test tests testing dev devel
     development local localhost stage staging prod production live main master user users root admin
     administrator guest public private postgres postgresql mysql mariadb redis mongodb sqlite
     sqlite3 memory http https utf-8 utf8 json text plain us-east-1 us-west-2 eu-west-1 eu-central-1
 --no-mask NAME,PREFIX* lets others be seen, where a value is a word that output is full of.
-Streams: stdout and stderr; one that is a terminal is left as it is, with a word. Output comes at
-once, but for what may be the beginning of a value. Exit status and signals: as without.
-Limits: a piece of a value, its reverse, gzip, one letter a line, a short word right behind a colour
-code, and all that is not listed above, are seen. Output after the end of the command is lost.
-""", "hermetic": r"""
-GUARDS: hermetic, run --no-network, ...
-
-Linux itself (seccomp, Landlock) holds a guard for any program and all that it starts. In a Python
-an audit hook stands in front: it knows names and paths, and reports. Where the kernel cannot
-(macOS, not x86-64, aarch64 or riscv64, old kernels, some containers), a Python has its hook alone,
-and --trace says "for Python code only"; any other program is refused, with 1.
---no-network. Kernel: sockets but unix, netlink and TCP; connecting by TCP (Linux 6.7; before, other
-  programs get no TCP at all); io_uring. Hook: looking up names, listening for other machines.
+A terminal is left as it is, with a word. Output comes at once, but for what may begin a value.
+Seen are a piece of a value, its reverse, gzip, one letter a line, a short word right behind a
+colour code, and all else. Output after the end of the command is lost.
+""", "hermetic": r"""Linux itself (seccomp, Landlock) holds a guard for any program and all that it starts. In a
+Python an audit hook in front knows names and paths, and reports. Where the kernel cannot (macOS,
+not x86-64, aarch64 or riscv64, old kernels, some containers), a Python has its hook alone, as
+--trace says; any other program is refused, with 1.
+--no-network. Kernel: sockets but unix, netlink and TCP; connecting by TCP (before Linux 6.7 all
+  TCP, but for a Python); io_uring. Hook: looking up names, listening for other machines.
   Neither: unix sockets by path (docker.sock), connections that are open already.
---allow-localhost, --allow-domain D (and what ends in .D): for Python programs alone, by their hook.
-  Where clouds hand out credentials (169.254.169.254, ...), only that very name opens it.
---no-subprocess. Kernel: fork, exec; threads stay. `#!/usr/bin/env node` scripts: -- node script.js.
-  Neither: asking systemd, docker or cron to start something.
---fs-readonly[=PATH], --fs-write PATH. Kernel: writing (Linux 6.2), but below --fs-write, /dev/null
-  and its like, /dev/shm, and to stdout and stderr; without --fs-write chmod and chown too. Hook:
-  reads outside PATH (=/ allows all); another program takes --fs-readonly=/ alone.
+--allow-localhost, --allow-domain D (and what ends in .D): for Python programs alone. Where
+  clouds hand out credentials (169.254.169.254, ...), only that very name opens it.
+--no-subprocess. Kernel: fork, exec; threads stay. Neither: asking systemd, docker or cron to
+  start something. `#!/usr/bin/env node` scripts: -- node script.js.
+--fs-readonly[=PATH], --fs-write PATH. Kernel: writing (Linux 6.2), but below --fs-write,
+  /dev/null and its like, /dev/shm, to stdout and stderr; without --fs-write chmod and chown too.
+  Hook: reads outside PATH (=/ allows all); another program takes --fs-readonly=/ alone.
 --strict-imports. Hook alone: extension modules but Python's own, ctypes, cffi.
 --profile: net-hermetic (localhost is allowed), exec-deny, fs-readonly, strict-imports, all.
-Any guard: the session's server answers no guarded program, by a mark that the kernel keeps.
-Lost below: sudo and its like gain nothing; 32-bit programs are killed. Children drop the hook by
-`PYTHONPATH=src python` in a shell, `python -I`, -E or -S, `env -i`, or as another user; the
-kernel's part goes on. Python code that looks for the hook can get round it.
-Exit status: 2 when the first process's hook blocked something, even if the program went on; 1 when
-hotenv could not do its part; else the program's own, which may be 2. It does not tell what only the
-kernel refused ("Permission denied"), what a child was refused, what came before an exec.
+Any guard: sessions do not answer, sudo gains nothing, 32-bit programs are killed. Children drop
+the hook, not the kernel's part, by PYTHONPATH=... in a shell, `python -I`, -E or -S, `env -i`,
+or as another user. Python code that looks for the hook can get round it.
+Exit status: 2 when the first process's hook blocked something, even if the program went on; 1
+when hotenv could not do its part; else the program's own, which may be 2. What only the kernel
+refused ("Permission denied"), a child was refused, or came before an exec does not show in it.
 Targets: a command, a path, `python3 ...`, module, pkg.module:callable. --trace: each block.
-Configuration: [tool.hermetic] in ./pyproject.toml, or ./HERMETIC.toml (Python 3.11), as no-network
-= true; HERMETIC_FLAGS, HERMETIC_PROFILE, HERMETIC_FS_ROOT; the command line. Guards add up. What
-loosens one counts from where it was switched on last, or later. `run` reads these if given a guard.
-""", "mcp": r"""
-MCP: shells for an agent that must not see the values
-
+Configuration: [tool.hermetic] in ./pyproject.toml, or ./HERMETIC.toml (Python 3.11), as
+no-network = true; HERMETIC_FLAGS, _PROFILE, _FS_ROOT; the command line. Guards add up; what
+loosens one counts from where it is switched on last, or later. `run` reads these if given one.
+""", "mcp": r"""Shells for an agent that must not see the values:
     claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log
     {"mcpServers": {"hotenv": {"command": "sh",
         "args": ["-c", "cd /path/to/project && exec python3 hotenv.py mcp"]}}}
 The second is for .mcp.json, Claude Desktop, Cursor, Gemini CLI; VS Code has "servers", "type":
 "stdio". Tools: session_open, _exec, _list, _close. Revisions 2024-11-05 to 2025-11-25.
-Start `hotenv serve` first. Each call is a use and starts its idle time anew: --max-age is the
-bound. When it ends, its shells close at the next call. Names are shown, values masked.
---no-mask NAME,PREFIX*: let these be seen.
---remote web="ssh -T web.example": let the agent open a shell there, by the name web alone.
---policy FILE: {"allow": ["git", "make"], "deny": ["sudo"]}, or one of them. First words of all
-    simple commands in a line; what cannot be told apart is refused. Advice: make runs anything.
+Start `hotenv serve` first. Each call is a use and starts its idle time anew: --max-age bounds it.
+When it ends, its shells close at the next call. Names are shown, values masked, but those of
+--no-mask NAME,PREFIX*. --remote web="ssh -T web.example" lets the agent open a shell there.
+--policy FILE: {"allow": ["git", "make"], "deny": ["sudo"]}, or one of them: first words of all
+simple commands; what cannot be told apart is refused. Advice: make runs anything.
 --audit FILE: a JSON line at the start and the end of each command, masked; 0600, never through a
-    link. A command whose start cannot be written does not run.
+link. A command whose start cannot be written does not run.
 A command has no terminal and an empty stdin. A time limit (30 s) is one Ctrl-C, and 2 s later a
-kill that costs the shell: a new one has its directory and exports; the result says shell_restarted.
-It is no boundary: who runs commands can send secrets anywhere. Give an agent only what it may use.
+kill: a new shell has the directory and exports of the old, and the result says shell_restarted.
+It is no boundary: who runs commands can send secrets anywhere. Give an agent what it may use.
 """}
 
 

@@ -9,7 +9,6 @@ package. What needs one of these, root, Linux or a tool that is not there is ski
 
 import ast
 import base64
-import collections
 import contextlib
 import ctypes
 import errno
@@ -22,6 +21,7 @@ import io
 import itertools
 import json
 import os
+import pickle
 import pty
 import pwd
 import py_compile
@@ -44,6 +44,7 @@ import termios
 import textwrap
 import threading
 import time
+import traceback
 import tracemalloc
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
@@ -60,7 +61,6 @@ SEED = int(os.environ.get("HOTENV_TEST_SEED", "20260214"))
 FULL = os.environ.get("HOTENV_TEST_FULL") == "1"
 LINUX = sys.platform == "linux"
 ROOT = os.geteuid() == 0
-SCRIPT = [sys.executable, str(HOTENV)]
 INSTALLED = [sys.executable, "-S", "-c", "import sys; sys.path.insert(0, %r); import hotenv; del sys.path[0];"
              "sys.exit(hotenv.main())" % str(HERE)]  # as pip does it: compiled once, where a script is at each start
 PATIENCE = 30.0  # seconds until a condition that should have come about at once counts as a failure
@@ -460,8 +460,98 @@ def host():
         yield Host(holder.root, holder.started)
 
 
+# ---- both processors
+# Most tests wait for processes, so a fork of pytest takes part. Each of the two takes the number of its next test from
+# one pipe. What pytest would say of it in the fork goes through a file to the first one, where pytest says it.
+
+pytest_plugins = [__name__]  # this file is a plugin too: its hook counts
+SAYING = {"pytest_runtest_logstart", "pytest_runtest_logreport", "pytest_runtest_logfinish", "pytest_warning_recorded"}
+
+
+def pytest_runtestloop(session):
+    config, items, calls, seen = session.config, session.items, [], set()
+    if (not 20 < len(items) < 8192 or (os.cpu_count() or 1) < 2 or session.testsfailed or hasattr(config, "workerinput")
+            or any(map(config.getoption, ("collectonly", "usepdb", "trace", "setupshow")))
+            or config.getoption("capture") == "no"):
+        return None  # pytest's own loop does it: alone, or by hand, or for xdist
+    path = config._tmp_path_factory.getbasetemp() / "reports"  # made before the fork, so that it is one for both
+    numbers, writer = os.pipe()
+    os.write(writer, struct.pack("%dH" % len(items), *range(len(items))))  # at most 16 KiB: every pipe holds that
+    os.close(writer)
+    capture = config.pluginmanager.getplugin("capturemanager")
+    capture.stop_global_capturing()  # or the two would capture into one file
+    reports, source, first, fork = open(path, "wb", 0), open(path, "rb"), os.getpid(), os.fork()
+    if not fork:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the dots are the first one's
+    capture.start_global_capturing()
+    capture.suspend_global_capture()
+
+    def take():
+        number = os.read(numbers, 2)
+        return items[struct.unpack("H", number)[0]] if number else None
+
+    def run(say):
+        item, following = take(), take()  # one ahead: a teardown wants to know what follows
+        while item and not session.shouldfail and not session.shouldstop:
+            config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            seen.add(item.nodeid)
+            say()
+            item, following = following, take()
+
+    def write():
+        reports.write(pickle.dumps(calls))
+        calls.clear()
+        if os.getppid() != first:
+            sys.exit("there is nobody left to tell")
+
+    def tell():
+        with contextlib.suppress(EOFError, pickle.UnpicklingError):  # there is no more yet
+            while True:
+                begin = source.tell()
+                for name, given in pickle.load(source):
+                    seen.add(given.get("nodeid"))
+                    call = getattr(config.hook, name)
+                    call.call_historic(kwargs=given) if name == "pytest_warning_recorded" else call(**given)
+        source.seek(begin)
+
+    if not fork:
+        status = 1
+        try:
+            config.pluginmanager.add_hookcall_monitoring(
+                lambda name, _, given: name in SAYING and calls.append((name, given)), lambda *_: None)
+            with contextlib.ExitStack() as left:
+                left.callback(config.pluginmanager.getplugin("runner").pytest_sessionfinish, session)  # ends fixtures
+                run(write)
+            status = 0
+        except Exception:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    try:
+        run(tell)
+    finally:
+        while take():  # nobody begins another one
+            pass
+        status = None
+        while status is None:
+            pid, ended = os.waitpid(fork, os.WNOHANG)
+            tell()
+            status = ended if pid else time.sleep(0.01)
+        reports.close()
+        source.close()
+        os.close(numbers)
+    if session.shouldfail:
+        raise session.Failed(session.shouldfail)
+    if session.shouldstop:
+        raise session.Interrupted(session.shouldstop)
+    for item in [each for each in items if each.nodeid not in seen] or items[-1:] * (status != 0):
+        config.hook.pytest_runtest_logreport(report=pytest.TestReport(
+            item.nodeid, item.location, {}, "failed", "the process that takes part ended with %d" % status, "call"))
+    return True
+
+
 # ==== limits and errors ===============================================================================================
-# The documented limits, those for which a test would have to wait too long; and what no error may do.
+# The documented limits, some of which other tests make shorter than they are; and what no error may do.
 
 
 def test_limits_are_the_documented_ones():
@@ -469,7 +559,7 @@ def test_limits_are_the_documented_ones():
         "MAX_INPUT": 64 << 20, "MAX_EXPANSION": 64 << 20, "MAX_REQUEST": 256 << 10, "MAX_UNFINISHED": 16 << 20,
         "MAX_RESPONSE": 256 << 20, "MAX_MARKER": 8 << 10, "MAX_LOG_BACKLOG": 1 << 20, "DESCRIPTORS": 4096, "TICK": 10,
         "IDLE_TIMEOUT": 300, "MAX_DURATION": 366 * 86400, "REQUEST_TIME": 5, "ANSWER_TIME": 30, "EXCHANGE_TIME": 10,
-        "MAX_NESTING": 64}
+        "LOCK_TIME": 1, "MAX_NESTING": 64}
     assert {name: getattr(hotenv, name) for name in documented} == documented
 
 
@@ -535,13 +625,6 @@ def test_questions_are_asked_in_order_and_later_references_see_the_answers():
     resolved = hotenv.resolve_env(given, {}, lambda text: asked.append(text) or answers[text])
     assert asked == list(answers) and resolved == {
         "A": "answer ${URL}", "LIT": "\\?x", "B": "", "URL": "answer ${URL}/empty", "C": "?not asked again"}
-
-
-def test_a_quoted_question_is_a_literal(project):
-    """Nobody could be asked: there is no terminal."""
-    text = b"A='?x'\nB=\"?x\"\nC=x?\nD=\"${H}\"\nE=${H}\n"
-    project.serve(text, "--prompt", env={"H": "?x"}, start_new_session=True)
-    assert project.dump() == {b"A": b"?x", b"B": b"?x", b"C": b"x?", b"D": b"?x", b"E": b"?x"}
 
 
 # ---- the isolated environment
@@ -659,7 +742,7 @@ def mode(path):
 
 
 @pytest.mark.parametrize("umask", [0o777, 0o000, 0o077], ids=oct)
-def test_files_have_their_modes_whatever_the_umask(project, waiting, umask):
+def test_files_have_their_modes_whatever_the_umask(project, umask):
     project.runtime.mkdir()
     project.runtime.chmod(0o777)  # ours, and open: it is closed
     project.serve()
@@ -781,15 +864,18 @@ def test_a_directory_above_that_cannot_be_searched_ends_the_walk(project):
     (b"socket=/" + b"x" * 8300, 9), (b"socket=/nowhere/1.sock\n", 4), (b"socket=/etc/passwd\n", 4),
     (b"socket=/" + b"x" * 4000 + b"\n", 4), (b"socket=/tmp\n", 4), (b"socket=%s\r\n", 4), (b"socket=/\xff\n", 4),
 ], ids=short)
-def test_a_marker_is_one_line_with_an_absolute_path(project, session, content, code):
-    content = content.replace(b"%s", os.fsencode(session.socket_path()))
-    project.marker.write_bytes(content)
-    done = project.hotenv("dump")
-    assert done.returncode == code
-    if code:
-        message = refusal(done, code)
-        assert ("serve < " in message) if code == 4 else ("socket=<absolute path>" in message)
-        assert not done.stdout
+def test_a_marker_is_one_line_with_an_absolute_path(project, session, monkeypatch, content, code):
+    project.marker.write_bytes(content.replace(b"%s", os.fsencode(session.socket_path())))
+    monkeypatch.chdir(str(project.dir))
+    monkeypatch.delenv("HOTENV_SOCKET", raising=False)
+    if not code:
+        assert hotenv.fetch()["A"] == "1"
+        return
+    with pytest.raises(hotenv.HotenvError) as caught:
+        hotenv.fetch()
+    message = str(caught.value)
+    assert caught.value.code == code and message.isprintable()
+    assert ("serve < " in message) if code == 4 else ("socket=<absolute path>" in message)
 
 
 PLANTED = [each + " .hotenv" for each in ("mkdir", "mkfifo", "ln -s /dev/zero", "ln -s .hotenv", "ln -s nothing")]
@@ -798,12 +884,18 @@ STRANGERS = ["mv real .hotenv; chown {0} .hotenv", "ln -s real .hotenv; chown -h
 
 
 @pytest.mark.parametrize("lines", PLANTED + [pytest.param(each, marks=only_root) for each in STRANGERS])
-def test_a_planted_marker_is_not_believed(project, lines):  # invariant 9
+def test_a_planted_marker_is_not_believed_and_force_replaces_it_but_not_what_it_leads_to(project, lines):  # invariant 9
     project.sh("cd p; echo socket=/tmp/x.sock > real; " + lines.format(STRANGER))
     before = project.files()
     assert ".hotenv" in refusal(project.run("echo", "ran"), 8)
     assert "--force" in refusal(project.hotenv("serve", input=b"A=1\n"), 10)  # and it is a marker, for serve
+    if "mkdir" in lines:
+        refusal(project.hotenv("serve", "--force", input=b"A=1\n"), 8)
     assert project.files() == before
+    if lines in PLANTED[1:]:
+        project.serve(b"A=1\n", "--force")
+        assert stat.S_ISREG(os.lstat(str(project.marker)).st_mode) and project.dump() == {b"A": b"1"}
+        assert not (project.dir / "nothing").exists() and os.path.exists("/dev/zero")
 
 
 def test_an_unreadable_marker_is_a_system_error(project):
@@ -935,18 +1027,6 @@ def test_force_spares_an_old_socket_that_is_none_of_ours(project, name, make_soc
     project.points_at(other)
     project.serve(b"A=1\n", "--force")
     assert other.exists() and namesake.exists() and project.dump() == {b"A": b"1"}
-
-
-@pytest.mark.parametrize("lines", PLANTED)
-def test_force_replaces_a_planted_marker_and_not_what_it_leads_to(project, lines):
-    project.sh("cd p; " + lines)
-    if "mkdir" in lines:
-        refusal(project.hotenv("serve", "--force", input=b"A=1\n"), 8)
-        assert project.files() == ["p/.hotenv"]
-    else:
-        project.serve(b"A=1\n", "--force")
-        assert stat.S_ISREG(os.lstat(str(project.marker)).st_mode) and project.dump() == {b"A": b"1"}
-        assert not (project.dir / "nothing").exists() and os.path.exists("/dev/zero")
 
 
 @pytest.mark.parametrize("mount", ["size=4k", "nr_inodes=2", "ro"])
@@ -1169,7 +1249,7 @@ def bare_memory():
 @only_linux
 @pytest.mark.parametrize("options", [[], ["--background"]], ids=short)
 def test_a_session_is_small(project, bare_memory, options):
-    project.program = SCRIPT
+    project.program = [sys.executable, str(HOTENV)]
     project.hotenv("serve", *options) if options else project.serve()
     assert project.dump() is not None and resident(project.server_pid()) - bare_memory < 8 * MEGABYTE
 
@@ -1190,9 +1270,11 @@ def test_each_value_is_once_in_the_memory_of_a_server(large, bare_memory):  # in
     assert list(counts.values()) == [1] * len(TOKENS)
 
 
-def test_after_a_stop_beyond_the_deadline_nothing_is_answered(project):  # invariant 3
-    server = project.serve(b"A=s3cr3t\n", "--timeout", "0.3")
-    with project.connect() as early:
+def test_after_the_deadline_nothing_is_answered_and_no_answer_goes_on(project):  # invariant 3
+    server = project.serve(b"A=" + b"x" * (8 << 20) + b"\n", "--timeout", "0.4")
+    with project.connect() as slow, project.connect() as early:
+        slow.sendall(DUMP)
+        got = len(slow.recv(1000))
         server.send_signal(signal.SIGSTOP)
         with project.connect() as late:
             early.sendall(DUMP)
@@ -1200,15 +1282,8 @@ def test_after_a_stop_beyond_the_deadline_nothing_is_answered(project):  # invar
             until(lambda: time.time() > project.ends_at() + 0.1)
             server.send_signal(signal.SIGCONT)
             assert answer(early) == b"" and answer(late) == b""
-    assert ended(server) == 0 and project.files() == ["r/hotenv"] and project.log() == b""
-
-
-def test_after_the_deadline_no_answer_goes_on(project):  # invariant 3
-    server = project.serve(b"A=" + b"x" * (8 << 20) + b"\n", "--timeout", "0.4")
-    with project.connect() as slow:
-        slow.sendall(DUMP)
-        got = len(slow.recv(1000))
         assert ended(server) == 0 and 0 < got + len(answer(slow)) < 4 << 20
+    assert project.files() == ["r/hotenv"] and project.log() == b""
 
 
 def test_a_thousand_silent_clients_delay_nobody(project):  # invariant 5
@@ -1280,11 +1355,7 @@ def test_a_signal_that_is_somebody_elses_does_not_keep_a_server_busy(project):  
     server = project.serve()
     os.kill(server.pid, signal.SIGUSR1)
     assert project.dump() == {b"A": b"1"}
-
-    def sleeps():
-        return Path("/proc/%d/stat" % server.pid).read_text().rpartition(") ")[2][0] == "S"
-
-    until(lambda: all([sleeps() for _ in range(300)]), "a server that waits", 5)
+    until(lambda: sleeps(server.pid), "a server that waits", 5)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
@@ -1333,16 +1404,13 @@ def test_every_client_beside_an_end_has_its_answer_or_none_there(project):
         project.log_path.unlink()
 
 
-def test_stop_and_status_side_by_side_agree(project):
+def test_stop_and_status_side_by_side_agree_and_also_of_a_server_that_is_stopped(project):
     for _ in range(amount(100)):
         server = project.serve()
         calls = [project.start(each, stdout=PIPE, stderr=PIPE) for each in ("stop", "status", "stop", "stop")]
         told = [(call.communicate(timeout=PATIENCE), call.returncode) for call in calls]
         assert {0} <= {code for _, code in told} <= {0, 3, 4}, told
         assert ended(server) == 0 and not project.marker.exists()
-
-
-def test_a_server_that_is_stopped_is_not_live_and_can_be_ended(project):
     server = project.serve()
     server.send_signal(signal.SIGSTOP)
     done = project.hotenv("status")
@@ -1396,20 +1464,6 @@ def test_what_a_client_sends_is_escaped_in_the_log(session, arg, shown):  # inva
     assert raw.endswith(("run x " + (shown or arg) + "\n").encode()) and raw.decode().count("\n") == before + 1
 
 
-def unread(kind):
-    """The end of something to write to that nobody reads, and what keeps it so."""
-    if kind == "pipe":
-        reader, writer = os.pipe()
-        os.set_blocking(writer, False)
-        os.write(writer, b"." * MEGABYTE)  # as much of it as there is room for
-        os.set_blocking(writer, True)
-        return writer, reader
-    master, terminal = pty.openpty()
-    if kind == "stopped terminal":  # Ctrl-S
-        termios.tcflow(terminal, termios.TCOOFF)
-    return terminal, master
-
-
 @only_linux
 def test_whoever_does_not_read_the_log_holds_up_neither_requests_nor_the_end(project):
     """A pipe and a terminal that nobody reads, and one under Ctrl-S; by its timeout and by a signal."""
@@ -1418,8 +1472,15 @@ def test_whoever_does_not_read_the_log_holds_up_neither_requests_nor_the_end(pro
         project.dir = project.root / (kind + timeout)
         project.dir.mkdir()
         project.marker = project.dir / ".hotenv"
-        kept += unread(kind)
-        server = project.serve(b"A=1\n", "--verbose", "--timeout", timeout, stderr=kept[-2])
+        reader, writer = os.pipe() if kind == "pipe" else pty.openpty()
+        kept += reader, writer
+        if kind == "pipe":
+            os.set_blocking(writer, False)
+            os.write(writer, b"." * MEGABYTE)  # as much of it as there is room for
+            os.set_blocking(writer, True)
+        elif kind == "stopped terminal":  # Ctrl-S
+            termios.tcflow(writer, termios.TCOOFF)
+        server = project.serve(b"A=1\n", "--verbose", "--timeout", timeout, stderr=writer)
         for _ in range(4):
             assert b'"env"' in project.ask(run_request("x" * 100000)), kind
         servers.append((kind, timeout, server, time.monotonic()))
@@ -1487,7 +1548,7 @@ def test_a_log_that_cannot_be_written_ends_no_session(project, kind):
 # Which session is asked, and what may be wrong with what answers.
 
 
-def test_which_session_is_asked(project, session, answerer):
+def test_which_session_is_asked_also_by_a_program(project, session, answerer, monkeypatch):
     other = answerer(b'{"env":{"A":"other"}}\n')
     project.serve(b"A=marker\n")
     by_option, by_variable = ["--socket", other.path], {"HOTENV_SOCKET": other.path}
@@ -1499,6 +1560,11 @@ def test_which_session_is_asked(project, session, answerer):
     refusal(project.hotenv("serve", env=by_variable), 10)  # serve ignores both
     told = project.hotenv("status", "--socket", session.socket_path()).stdout.decode()
     assert session.socket_path() in told and str(project.marker) not in told  # which is another session's
+    monkeypatch.chdir(str(project.dir))
+    monkeypatch.delenv("HOTENV_SOCKET", raising=False)
+    assert hotenv.fetch() == {"A": "marker"}
+    assert hotenv.fetch("run", ["a", "b"], session.socket_path()) == {"A": "1", "B": "two words", "EMPTY": ""}
+    assert session.log().endswith(b" run a b\n")
 
 
 def test_no_session_and_how_to_start_one(project):
@@ -1576,141 +1642,85 @@ def test_the_message_of_a_server_is_shown_escaped_and_nothing_of_a_bad_answer(pr
             assert b"s3cr3t" not in done.stderr + done.stdout and refusal(done, 9)
 
 
-def test_fetch_is_for_programs_too(session, monkeypatch):
-    monkeypatch.chdir(str(session.dir))
-    monkeypatch.delenv("HOTENV_SOCKET", raising=False)
-    expected = {"A": "1", "B": "two words", "EMPTY": ""}
-    assert hotenv.fetch() == expected == hotenv.fetch("run", ["a", "b"], session.socket_path())
-    assert session.log().endswith(b" run a b\n")
+# ---- what takes seconds by its nature: tried with a shorter limit; those that count are in a test of their own
 
 
-# ---- what takes seconds by its nature: begun when the tests of files begin, and looked at here
+def hastened(project, limit, seconds=0.5):
+    """The program, with one of its limits shorter."""
+    code = INSTALLED[-1].replace("sys.exit", "hotenv.%s = %r; sys.exit" % (limit, seconds))
+    project.program = [*INSTALLED[:-1], code]
 
 
-class Waiting(dict):
-    """Works that take long, each in a thread beside the tests: {name: (what came of it, seconds)}."""
-
-    def begin(self, name, work, *args):
-        def timed():
-            began = time.monotonic()
-            self[name] = work(*args), time.monotonic() - began
-
-        threading.Thread(target=timed, daemon=True).start()
-
-    def __missing__(self, name):
-        return until(lambda: self.get(name), name, patience=60)
-
-
-@pytest.fixture(scope="module")
-def waiting():
-    begun = Waiting()
-    begun.projects = collections.defaultdict(Project)
-    for name in LOSSES:
-        begin_loss(begun, begun.projects[name], name)
-    begun.begin("lock", serve_under_a_lock, begun.projects["lock"])
-    begun.projects["requests"].serve()
-    for name, request in SLOW_REQUESTS.items():
-        begun.begin(name, send_slowly, begun.projects["requests"].connect(), request, name)
-    for name in ("silence", "drip"):
-        begun.begin(name, slow_exchange, begun.projects[name], name)
-    if FULL:
-        begun.projects["answers"].serve(b"A=" + b"x" * (8 << 20) + b"\n")
-        for name in ("reads nothing", "reads now and then"):
-            begun.begin(name, read_slowly, begun.projects["answers"].connect(), name)
-    yield begun
-    for each in begun.projects.values():
-        each.close()
+@pytest.mark.parametrize("lines, left", [("rm {0}", ""), ("rm {0}; : > {0}", "socket"), ("", "marker"),  # by --force
+                                         ("echo socket=/tmp/x.sock > q/.hotenv", "marker")])
+def test_a_server_that_lost_its_files_ends_but_a_missing_marker_is_no_reason(project, lines, left):
+    hastened(project, "TICK")
+    spared, its_path = project.serve(), project.socket_path()
+    project.sh("rm p/.hotenv; mkdir q")
+    project.dir, project.marker = project.root / "q", project.root / "q/.hotenv"
+    server, path, began = project.serve(), project.socket_path(), time.monotonic()
+    project.sh(lines.format(path))
+    assert lines or project.serve(b"A=new\n", "--force")
+    assert ended(server) == 0 and time.monotonic() - began < 2.5  # by now the other one has looked at its files too
+    assert (project.marker.exists(), os.path.exists(path)) == (left == "marker", left == "socket")
+    assert (lines or project.dump() == {b"A": b"new"}) and project.dump("--socket", its_path) == {b"A": b"1"}
+    assert spared.poll() is None
 
 
-def begin_loss(begun, project, loss):
-    server, project.path = project.serve(), Path(project.socket_path())
-    project.sh(LOSSES[loss].format(project.path))
-    if loss == "forced":
-        project.serve(b"A=new\n", "--force")
-    if loss != "no marker":
-        begun.begin(loss, ended, server)
-
-
-LOSSES = {"unlinked": "rm {0}", "replaced": "rm {0}; : > {0}", "another marker": "echo socket=/tmp/x.sock > p/.hotenv",
-          "forced": ":", "no marker": "rm p/.hotenv"}
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_a_server_that_lost_its_files_ends_but_a_missing_marker_is_no_reason(waiting, loss):
-    (status, seconds), project = waiting[loss if loss != "no marker" else "unlinked"], waiting.projects[loss]
-    assert status == 0 and seconds < 12  # with no marker: it has looked at its files by then
-    assert project.marker.exists() == (loss in ("another marker", "forced"))
-    assert project.path.exists() == (loss in ("replaced", "no marker"))
-    assert loss != "forced" or project.dump() == {b"A": b"new"}
-    assert loss != "no marker" or project.dump("--socket", str(project.path)) == {b"A": b"1"}
-SLOW_REQUESTS = {"silent": b"", "half": b'{"comm', "a byte now and then": b'{"comm'}
-
-
-def serve_under_a_lock(project):
+def test_a_lock_that_somebody_holds_stops_nobody(project):
     descriptor = os.open(str(project.dir), os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    status = ended(project.serve(), signal.SIGTERM)
+    hastened(project, "LOCK_TIME")
+    assert ended(project.serve(), signal.SIGTERM) == 0 and project.files() == ["r/hotenv"]
     os.close(descriptor)
-    return status, project.files()
 
 
-def test_a_lock_that_somebody_holds_stops_nobody(waiting):
-    assert waiting["lock"][0] == (0, ["r/hotenv"])
+def test_a_request_has_its_time_to_be_complete_however_it_comes(project):
+    hastened(project, "REQUEST_TIME")
+    project.serve()
+    for request, more in ((b"", b""), (b'{"comm', b""), (b'{"comm', b"x")):  # the last one a byte now and then
+        began, client = time.monotonic(), project.connect()
+        client.sendall(request)
+        while not select.select([client], [], [], 0.05)[0]:
+            client.send(more)
+        assert b"env" not in answer(client) and 0.45 < time.monotonic() - began < 3.5
 
 
-def send_slowly(client, request, name):
-    client.sendall(request)
-    while not select.select([client], [], [], 0.5)[0]:
-        client.send(b"x" * (name == "a byte now and then"))
-    return answer(client)
-
-
-@pytest.mark.parametrize("name", SLOW_REQUESTS)
-def test_a_request_has_five_seconds_to_be_complete(waiting, name):
-    reply, seconds = waiting[name]
-    assert b"env" not in reply and 4.5 < seconds < 8
-
-
-@pytest.mark.parametrize("way", ["silence", "drip"])  # which does not get more time with each of its bytes
-def test_an_exchange_has_one_deadline_for_all_of_it(waiting, way):
-    (code, message), seconds = waiting[way]
-    assert code == 4 and "no answer in time" in message and message.count("\n") == 1 and 9 < seconds < 13
-
-
-def slow_exchange(project, way):
-    path = str(project.root / "slow.sock")
+@pytest.mark.parametrize("drip", [b"", b" "])  # which does not get more time with each of its bytes
+def test_an_exchange_has_one_deadline_for_all_of_it(project, drip):
+    hastened(project, "EXCHANGE_TIME")
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
+        listener.bind(str(project.root / "slow.sock"))
         listener.listen(1)
-        client = project.start("run", "--socket", path, "--", "true", stderr=PIPE)
+        began = time.monotonic()
+        client = project.start("run", "--socket", listener.getsockname(), "--", "true", stderr=PIPE)
         with listener.accept()[0] as accepted:
             while client.poll() is None:
                 with contextlib.suppress(OSError):
-                    accepted.send(b" " * (way == "drip"))
-                time.sleep(0.05)
-    return client.returncode, client.stderr.read().decode()
+                    accepted.send(drip)
+                time.sleep(0.01)
+        assert 0.45 < time.monotonic() - began < 3.5
+    message = client.stderr.read().decode()
+    assert client.returncode == 4 and "no answer in time" in message and message.count("\n") == 1
 
 
-def read_slowly(client, name):
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    client.sendall(DUMP)
-    got = len(client.recv(1000))
-    for _ in range(10 * (name == "reads now and then")):
-        time.sleep(4)
-        got += len(client.recv(1 << 19))
-    with contextlib.suppress(OSError):
-        while name == "reads nothing":  # until nobody is there any more
-            time.sleep(0.5)
-            client.send(b"\n")
-    return got + len(answer(client))
-
-
-@pytest.mark.skipif(not FULL, reason="takes 40 s: long form only")
-def test_an_answer_has_thirty_seconds_from_its_last_progress(waiting):
-    got, seconds = waiting["reads nothing"]
-    assert got < 8 << 20 and 28 < seconds < 40
-    got, seconds = waiting["reads now and then"]
-    assert got > 8 << 20 and seconds > 35
+def test_an_answer_has_its_time_from_its_last_progress(project):
+    hastened(project, "ANSWER_TIME")
+    project.serve(b"A=" + b"x" * (8 << 20) + b"\n")
+    began, gone = time.monotonic(), 0
+    idle, slow = project.connect(), project.connect()
+    for client in (idle, slow):
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.sendall(DUMP)
+        got = len(client.recv(1000))
+    while time.monotonic() < began + (1.5 if gone else 3.5):
+        time.sleep(0.1)
+        got += len(slow.recv(1 << 19))
+        try:
+            idle.send(b"\n")
+        except OSError:
+            gone = gone or time.monotonic() - began
+    assert 0.45 < gone and 1000 + len(answer(idle)) < 8 << 20 < got + len(answer(slow))
 
 
 # ==== launch ==========================================================================================================
@@ -1724,12 +1734,8 @@ def test_run_is_the_same_process_and_its_end_the_commands(session, lines, status
     assert process.communicate(timeout=PATIENCE) == (b"%d\n" % process.pid, b"") and process.returncode == status
 
 
-def test_signals_are_as_the_caller_had_them(session):  # invariant 8
+def test_no_signal_is_as_python_has_it(session):  # invariant 8
     """Python ignores SIGPIPE and SIGXFSZ and handles SIGINT; a command inherits nothing of that."""
-    ask = [sys.executable, "-ISc", "import _signal as s; print([n for n in range(1, 32) if s.getsignal(n) == 1])"]
-    for ignored in ([], [1, 3]):  # the last two are those of the Python that is asked
-        done = session.run(*ask, preexec_fn=lambda: [signal.signal(number, signal.SIG_IGN) for number in ignored])
-        assert json.loads(done.stdout.decode()) == sorted([*ignored, int(signal.SIGPIPE), int(signal.SIGXFSZ)])
     assert session.run("sh", "-c", "yes | head -1").stderr == b""
     if LINUX:
         status = session.run("cat", "/proc/self/status", input=b"").stdout.decode()
@@ -1744,22 +1750,17 @@ def test_arguments_arrive_to_the_byte(session):
         assert done.stdout == b"".join(arg + b"\0" for arg in args) and done.stderr == b""
 
 
-@pytest.fixture(scope="module")
-def latin_1(tmp_path_factory):
-    """A Latin-1 locale, made for the occasion."""
-    where = tmp_path_factory.mktemp("locale") / "xx_XX.ISO-8859-1"
-    env = {"LOCPATH": str(where.parent), "LC_ALL": where.name, "PYTHONUTF8": "0"}
-    with contextlib.suppress(FileNotFoundError):
-        subprocess.run(["localedef", "-c", "-i", "POSIX", "-f", "ISO-8859-1", str(where)], stderr=DEVNULL)
-    ask = [sys.executable, "-c", "import sys; sys.exit('8859' not in sys.getfilesystemencoding())"]
-    if subprocess.run(ask, env=env).returncode:
-        pytest.skip("cannot make a Latin-1 locale here")
-    return env
-
-
 @pytest.mark.parametrize("locale", ["latin-1", "ascii"])
-def test_a_locale_changes_no_byte(project, request, locale):
-    strange = ASCII if locale == "ascii" else request.getfixturevalue("latin_1")
+def test_a_locale_changes_no_byte(project, tmp_path, locale):
+    strange = ASCII
+    if locale == "latin-1":  # made for the occasion
+        where = tmp_path / "xx_XX.ISO-8859-1"
+        strange = {"LOCPATH": str(tmp_path), "LC_ALL": where.name, "PYTHONUTF8": "0"}
+        with contextlib.suppress(FileNotFoundError):
+            subprocess.run(["localedef", "-c", "-i", "POSIX", "-f", "ISO-8859-1", str(where)], stderr=DEVNULL)
+        ask = [sys.executable, "-c", "import sys; sys.exit('8859' not in sys.getfilesystemencoding())"]
+        if subprocess.run(ask, env=strange).returncode:
+            pytest.skip("cannot make a Latin-1 locale here")
     value = "\u00e9\u20ac\U0001f511".encode()
     project.serve(b"A=%s\n" % value, "--verbose", env=strange)
     assert project.ask() == b'{"env":{"A":"\\u00e9\\u20ac\\ud83d\\udd11"}}\n'
@@ -1795,22 +1796,20 @@ def script(path, text, permissions=0o755):
     return str(path)
 
 
-def test_a_script_without_a_shebang_is_the_shells(project, session):
-    plain = script(project.dir / "bin" / "plain", b'echo "$A:$0:$1:$2"\n')
-    project.env.update(PATH=PATHS + ":" + str(project.dir / "bin"), HOTENV_SOCKET=session.socket_path())
-    for name, shown in (("plain", plain), (plain, plain), ("./plain", "./plain")):
-        assert project.run(name, "a b", "", cwd=os.path.dirname(plain)).stdout.decode() == "1:%s:a b:\n" % shown
-
-
-def test_the_command_is_looked_up_on_the_new_path(project, session):
+def test_the_command_is_looked_up_on_the_new_path_and_a_script_without_a_shebang_is_the_shells(project, session):
     for name, text in {"new/tool": b"#!/bin/sh\necho new\n", "old/tool": b"#!/bin/sh\necho old\n", "no/tool": b"",
-                       "a tool": b"#!/bin/sh\necho here $A\n", "broken": b"#!/no/such/interpreter\n"}.items():
+                       "a tool": b"#!/bin/sh\necho here $A\n", "broken": b"#!/no/such/interpreter\n",
+                       "bin/plain": b'echo "$A:$0:$1:$2"\n'}.items():
         script(project.dir / name, text, 0o755 if text else 0o644)
     (project.dir / "dir" / "tool").mkdir(parents=True)
     env = {"HOTENV_SOCKET": session.socket_path(), "PATH": "/nowhere:"}  # an empty part is "."
     assert project.run("a tool", env=env).stdout == b"here 1\n"
     done = project.hotenv("run", "--isolated", "--bin", str(project.dir), "--", "a tool", env=env)
     assert done.stdout == b"here 1\n"
+    plain = project.dir / "bin/plain"
+    env["PATH"] = PATHS + ":" + str(plain.parent)
+    for name, shown in (("plain", plain), (plain, plain), ("./plain", "./plain")):
+        assert project.run(name, "a b", "", cwd=plain.parent, env=env).stdout.decode() == "1:%s:a b:\n" % shown
     project.serve("PATH={0}/dir:/nowhere:/etc/passwd:{0}/no:{0}/new:/bin:/usr/bin\n".format(project.dir).encode())
     assert project.run("tool", env={"PATH": str(project.dir / "old")}).stdout == b"new\n"
     for name in ("no/tool", "broken"):
@@ -1837,13 +1836,20 @@ def test_an_environment_too_large_names_the_largest_variable(project, inherited)
     assert "HUGE_ONE" in message and str(len(value)) in message and "s3cr3t" not in message
 
 
-def test_open_descriptors_go_to_the_command_and_none_of_ours(session):
-    list_them = "import os; print(sorted(int(n) for n in os.listdir('/dev/fd') if os.path.exists('/dev/fd/' + n)))"
-    program = [sys.executable, "-I", "-S", "-c", list_them]
+@pytest.mark.parametrize("options", [[], ["--mask"]], ids=str)
+def test_a_command_finds_the_signals_and_descriptors_that_an_exec_would_give_it(session, options):  # invariant 8
+    def before():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+
+    ask = [sys.executable, "-ISc", "import os, signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, ()), "
+           "[s for s in signal.valid_signals() if signal.getsignal(s) == signal.SIG_IGN],"
+           "sorted(int(n) for n in os.listdir('/dev/fd') if os.path.exists('/dev/fd/' + n)))"]
     with open(os.devnull) as handed:
-        how = {"stdin": DEVNULL, "stdout": PIPE, "pass_fds": [handed.fileno()]}
-        plain = subprocess.run(program, timeout=PATIENCE, **how)
-        assert session.run(*program, **how).stdout == plain.stdout and handed.fileno() in json.loads(plain.stdout)
+        how = {"stdin": DEVNULL, "stdout": PIPE, "pass_fds": [handed.fileno()], "preexec_fn": before}
+        plain, ran = subprocess.run(ask, timeout=PATIENCE, **how), session.hotenv("run", *options, "--", *ask, **how)
+        assert ran.stdout == plain.stdout and b" %d" % handed.fileno() in plain.stdout and b"USR1" in plain.stdout
 
 
 def test_the_terminal_and_its_ctrl_c_are_the_commands(session):  # invariant 8
@@ -1953,10 +1959,8 @@ def masked():
         yield made
 
 
-FATAL = [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGQUIT, signal.SIGINT]
-
-
-@pytest.mark.parametrize("signum", FATAL + [32, 33] * LINUX)  # these two the C library keeps for itself
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGQUIT, signal.SIGINT,
+                                    *[32, 33] * LINUX])  # these two the C library keeps for itself
 def test_a_masked_command_that_dies_of_a_signal_takes_us_along(masked, signum, tmp_path):
     code = "import os, signal; signal.signal(signal.SIGINT, signal.SIG_DFL); "
     ran = masked.run(sys.executable, "-c", code + f"os.kill(os.getpid(), {int(signum)})",
@@ -1993,7 +1997,7 @@ def test_a_masked_command_is_our_only_child_and_dies_with_its_output(masked, end
         (child, _, name), = children(process.pid)
         {"we are killed": process.kill, "its reader is gone": process.stdout.close}[end]()
         assert name == "yes" and ended(process) == -(signal.SIGKILL if "we" in end else signal.SIGPIPE)
-        until(lambda: not os.path.exists("/proc/" + child) if LINUX else not children(process.pid))
+        until(lambda: subprocess.run(["ps", "-o", "stat=", "-p", child], stdout=PIPE).stdout[:1] in (b"", b"Z"))
         assert process.stderr.read() == b""
 
 
@@ -2024,20 +2028,6 @@ def test_all_that_a_masked_command_wrote_arrives_however_slow_the_reader(masked)
         until(lambda: process.poll() is None and sleeps(process.pid), "full pipes")
         assert process.stdout.read() == b"".join(b"%07d [hidden:TOKEN]\n" % n for n in range(20000))
         assert ended(process) == 0
-
-
-def test_a_masked_command_finds_the_signals_and_descriptors_that_an_exec_would_give_it(masked):
-    def before():
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
-
-    ask = [sys.executable, "-c", "import os, signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, ()), "
-           "[s for s in signal.valid_signals() if signal.getsignal(s) == signal.SIG_IGN],"
-           "sorted(os.listdir('/dev/fd')))"]
-    plain = subprocess.run(ask, stdin=DEVNULL, stdout=PIPE, preexec_fn=before, timeout=PATIENCE)
-    ran = masked.run(*ask, preexec_fn=before)
-    assert (ran.returncode, ran.stdout) == (0, plain.stdout)
 
 
 def test_a_masked_command_keeps_its_exit_status_and_its_streams_apart_and_a_closed_stdout_stays_closed(masked):
@@ -2196,17 +2186,13 @@ def test_no_command_runs_alone_where_a_process_that_we_need_cannot_be_had(projec
 # ==== importing and packaging =========================================================================================
 # One file that can be copied anywhere, and takes nothing from where it lies.
 
-EARLY = "os stat re collections locale random struct shutil".split()
-NEIGHBOURS = EARLY + ("json signal secrets socket selectors argparse time errno select ctypes resource fcntl difflib"
-                      " gettext").split()
-
-
 @pytest.mark.parametrize("how", ["script", "module"])
 def test_neighbours_are_never_imported(project, how):  # invariant 11
-    tools = project.root / "tools"
+    tools, early = project.root / "tools", "os stat re collections locale random struct shutil "
+    late = "json signal secrets socket selectors argparse time errno select ctypes resource fcntl difflib gettext"
     # Python itself puts the current directory on the path for -m: what it needs before we can say a word, it finds
     # there too. Only those that come later are ours to keep out.
-    for name in NEIGHBOURS if how == "script" else NEIGHBOURS[len(EARLY):]:
+    for name in (late if how == "module" else early + late).split():
         script(tools / (name + ".py"), b"raise SystemExit('a neighbour was imported')\n")
     project.program = [sys.executable, shutil.copy(str(HOTENV), str(tools / "hotenv.py"))]
     if how == "module":
@@ -2326,8 +2312,7 @@ def test_no_request_however_strange_harms_the_server(project):
                     assert reply == expected if is_request(request) else reply.startswith(BAD_REQUEST), request
         before = resident(server.pid) if LINUX and number < 20 else before
     assert project.ask() == expected and project.dump() == {b"A": b"1"}
-    if LINUX:
-        assert resident(server.pid) < before + (8 << 20)
+    assert not LINUX or resident(server.pid) < before + (8 << 20)
     if LINUX and ROOT:
         until(lambda: len(os.listdir("/proc/%d/fd" % server.pid)) < 12, "the end of all connections")
     assert all(line.isprintable() and LOG_LINE.match(line) for line in project.log_lines())
@@ -2382,13 +2367,11 @@ def test_no_marker_and_no_answer_however_strange_harms_a_client(project, session
         assert number > 2 or project.run("true", env={"HOTENV_SOCKET": server.path}).returncode == expected, content
 
 
-STEPS = "?mkdir ?mkdirat fchmod write ?link ?linkat ?rename ?renameat ?renameat2 utimensat bind listen ?flock".split()
-
-
 @pytest.mark.parametrize("action", ["error=ENOSPC", "error=EACCES", "error=EIO", "signal=SIGTERM"])
 def test_a_fault_at_any_step_of_a_start_leaves_nothing(project, meddle, action):  # invariant 2
     project.env["XDG_RUNTIME_DIR"] = str(project.base / "new")
-    cases = [(step, when, options) for step in STEPS for when in (1, 2, 3) for options in ([], ["--force"])]
+    steps = "?mkdir ?mkdirat fchmod write ?link ?linkat ?rename ?renameat ?renameat2 utimensat bind listen ?flock"
+    cases = list(itertools.product(steps.split(), (1, 2, 3), ([], ["--force"])))
     for step, when, options in random.Random(SEED).sample(cases, min(len(cases), amount(160))):
         told = project.root / "strace"
         meddle("%s:%s:when=%d" % (step, action, when), told=told)
@@ -2404,55 +2387,40 @@ def test_a_fault_at_any_step_of_a_start_leaves_nothing(project, meddle, action):
         shutil.rmtree(str(project.base / "new"), ignore_errors=True)
 
 
-def load_client(path, worker, count, dice):
-    """0 if each of its requests was answered with the environment; now and then it leaves in the middle of another."""
-    for number in range(count):
-        with socket.socket(socket.AF_UNIX) as client, socket.socket(socket.AF_UNIX) as doomed:
-            client.settimeout(PATIENCE)
-            while client.connect_ex(path):  # a full backlog
-                pass
-            client.sendall(b'{"command":"run","args":["w%d.%d"]}\n' % (worker, number))
-            if not number % 5 and not doomed.connect_ex(path):
-                doomed.sendall(b'{"command":"run","args":["doomed"]}\n'[:dice.randrange(37)])
-            if answer(client) != b'{"env":{"A":"1"}}\n':
-                return 1
-    return 0
-
-
 def test_under_load_no_request_is_lost_and_each_is_logged(project):
-    workers, count = 8, amount(20000) // 8
+    """Eight clients at a time, each of which now and then leaves in the middle of another request."""
     project.serve(b"A=1\n", "--timeout", "1h")
-    path, dice, pids = project.socket_path(), random.Random(SEED), []
-    for worker in range(workers):
-        pids.append(os.fork())
-        if not pids[-1]:
-            try:
-                os._exit(load_client(path, worker, count, dice))
-            finally:
-                os._exit(99)
-    assert [os.waitpid(pid, 0)[1] for pid in pids] == [0] * workers
+    path, count, dice = project.socket_path(), amount(20000) // 8, random.Random(SEED)
+
+    def ask(worker):
+        for number in range(count):
+            assert hotenv.fetch("run", ["w%d.%d" % (worker, number)], path) == {"A": "1"}
+            with socket.socket(socket.AF_UNIX) as doomed:
+                if not number % 5 and not doomed.connect_ex(path):
+                    doomed.sendall(b'{"command":"run","args":["doomed"]}\n'[:dice.randrange(37)])
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(8)))
     assert all(LOG_LINE.match(line) for line in project.log_lines())
     logged = sorted(line.split()[3] for line in project.log_lines() if not line.endswith("doomed"))
-    assert logged == sorted("w%d.%d" % (worker, number) for worker in range(workers) for number in range(count))
-
-
-def watch(secret, found, rounds):
-    """Reads every process's arguments and environment, over and over, and keeps where the secret was seen."""
-    while rounds[-1] is not None:
-        for process in filter(str.isdigit, os.listdir("/proc")):
-            for name in ("cmdline", "environ"):
-                with contextlib.suppress(OSError):
-                    if secret in Path("/proc", process, name).read_bytes():
-                        found.add((name, Path("/proc", process, "cmdline").read_bytes().split(b"\0")[0]))
-        rounds.insert(0, 1)
+    assert logged == sorted("w%d.%d" % (worker, number) for worker in range(8) for number in range(count))
 
 
 @only_linux
 def test_a_secret_is_nowhere_but_in_the_commands_environment(project):  # invariant 1
     secret = b"s3cr3t-" + os.urandom(8).hex().encode()  # another suite may run beside us
-    text, outputs = b"TOKEN=%s\nDERIVED=x${TOKEN}y\n" % secret, []
-    found, rounds = set(), [0]
-    watcher = threading.Thread(target=watch, args=(secret, found, rounds))
+    text, outputs, found, rounds = b"TOKEN=%s\nDERIVED=x${TOKEN}y\n" % secret, [], set(), [0]
+
+    def watch():
+        """Reads every process's arguments and environment, over and over, and keeps where the secret was seen."""
+        while rounds[-1] is not None:
+            for process, name in itertools.product(filter(str.isdigit, os.listdir("/proc")), ("cmdline", "environ")):
+                with contextlib.suppress(OSError):
+                    if secret in Path("/proc", process, name).read_bytes():
+                        found.add((name, Path("/proc", process, "cmdline").read_bytes().split(b"\0")[0]))
+            rounds.insert(0, 1)
+
+    watcher = threading.Thread(target=watch)
     watcher.start()
 
     def call(*args, **options):
@@ -2662,7 +2630,6 @@ def test_what_is_no_dotenv_text_and_where_and_python_dotenvs_grammar_agrees(reas
 
 DECODED = {"'": {"\\\\": "\\", "\\'": "'"},
            '"': {"\\" + letter: meant for letter, meant in zip("\\'\"abfnrtv", "\\'\"\a\b\f\n\r\t\v")}}
-REFERENCE_NAME = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.")
 
 
 def reference_entries(text):
@@ -2702,7 +2669,7 @@ def expected_of_raw(text):
     meaning = {}
     try:
         for name, value, exported in reference_entries(text):
-            if set(name) - REFERENCE_NAME - {"-"} or value is None and not (exported and name in meaning):
+            if not re.fullmatch(r"[\w.-]+", name, re.ASCII) or value is None and not (exported and name in meaning):
                 return None
             meaning[name] = meaning[name] if value is None else value
     except ValueError:
@@ -2800,19 +2767,21 @@ def expanded(text, known, escapes, required, at=0, opened=()):
     return value, at
 
 
-def random_reference(rng, depth=0):
-    usual = rng.random() < 0.95
-    name = rng.choice(["S", "E", "U", "H", "NIL", "S.1"] if usual else ["", "S", "S ", "!S", "\u00e9", "${S}", "S:"])
-    operator = rng.choice(["", "", ":-", "-", ":+", "+", ":?", "?"] if usual else ["", ":=", "=", ":", "/", "%", "[0]"])
-    word = random_value(rng, depth + 1) if operator else ""
-    return "${" + name + operator + word + ("}" if rng.random() < 0.97 else "")
-
-
 def random_value(rng, depth=0):
     """Text for a bare or a double-quoted value: no blanks, `#` and bare quotes, so that it means the same in both."""
     pieces = ["x", "yz", "$", "$S", "{", "}", "\\${", "\u00e9", "\U0001f511", "\\\\", "-", ":", "?", "$$"]
-    return "".join(random_reference(rng, depth) if depth < 4 and rng.random() < 0.45 else rng.choice(pieces)
-                   for _ in range(rng.randrange(4)))
+    text = ""
+    for _ in range(rng.randrange(4)):
+        if depth >= 4 or rng.random() >= 0.45:
+            text += rng.choice(pieces)
+            continue
+        usual = rng.random() < 0.95
+        text += "${" + rng.choice(["S", "E", "U", "H", "NIL", "S.1"] if usual else
+                                  ["", "S", "S ", "!S", "\u00e9", "${S}", "S:"])
+        operator = rng.choice(["", "", ":-", "-", ":+", "+", ":?", "?"] if usual else
+                              ["", ":=", "=", ":", "/", "%", "[0]"])
+        text += operator + (random_value(rng, depth + 1) if operator else "") + "}" * (rng.random() < 0.97)
+    return text
 
 
 def test_references_mean_what_a_recursive_descent_says():
@@ -3205,23 +3174,20 @@ def test_hostile_text_costs_no_more_for_each_byte_of_a_longer_stream():
         assert fast(redactor, data, 5e4) and fast(redactor, data[:2_000], 1e4, step=10), value[:9]
 
 
-AT_ONCE = """
-import os, sys, threading
-sys.path.insert(0, sys.argv[1])
-import hotenv
-sys.setswitchinterval(1e-6)
-def first(leads):
-    while not leads and "Redactor" not in vars(hotenv):
-        pass
-    os.write(1, hotenv.Redactor({"A": "abcdefgh"}).mask(b"abcdefgh\\n"))
-for n in range(4):
-    threading.Thread(target=first, args=(n == 3,)).start()
-"""
-
-
 def test_threads_may_use_a_redactor_for_the_first_time_at_once():
+    code = """if True:
+        import os, sys, threading
+        sys.path.insert(0, sys.argv[1])
+        import hotenv
+        sys.setswitchinterval(1e-6)
+        def first(leads):
+            while not leads and "Redactor" not in vars(hotenv):
+                pass
+            os.write(1, hotenv.Redactor({"A": "abcdefgh"}).mask(b"abcdefgh\\n"))
+        for n in range(4):
+            threading.Thread(target=first, args=(n == 3,)).start()"""
     for _ in range(amount(200)):
-        done = subprocess.run([sys.executable, "-c", AT_ONCE, str(HERE)], stdout=subprocess.PIPE, timeout=PATIENCE)
+        done = subprocess.run([sys.executable, "-c", code, str(HERE)], stdout=subprocess.PIPE, timeout=PATIENCE)
         assert done.stdout.split() == [b"[hidden:A]"] * 4
 
 
@@ -3229,111 +3195,72 @@ def test_threads_may_use_a_redactor_for_the_first_time_at_once():
 # What is asked for on a terminal, and how it is left behind.
 
 
-class Shell:
-    """The program as an interactive shell starts it: on a terminal, in its own process group, input from a file."""
+class Asking:
+    """A serve that asks, as a shell starts it: on a terminal, in its own process group, input from a file. This shell
+    leaves the terminal as it finds it, and says how its job has ended or that it was stopped."""
 
-    def __init__(self, project, args, text, foreground=True):
-        (project.root / "input").write_bytes(text)
-        self.terminal, self.slave = pty.openpty()
-        self.settings = termios.tcgetattr(self.slave)
-        self.reports, report = os.pipe()
-        order, self.orders = os.pipe()
-        self.leader = os.fork()
-        if not self.leader:
-            try:
-                self.lead(project, project.command(args), foreground, report, order)
-            finally:
-                os._exit(99)
-        os.close(report)
-        os.close(order)
-        self.pid = int(self.report())
+    SHELL = """
+import os, signal, sys
+path, behind, *command = sys.argv[1:]
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+while not os.path.exists(path) or not os.path.getsize(path):
+    pass
+child = os.fork()
+if not child:
+    os.setpgid(0, 0)
+    behind or os.tcsetpgrp(1, os.getpid())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    os.dup2(os.open(path, 0), 0)
+    os.execv(command[0], command)
+while True:
+    status = os.waitpid(child, os.WUNTRACED)[1]
+    os.tcsetpgrp(1, os.getpid())
+    stopped, killed = os.WIFSTOPPED(status), os.WIFSIGNALED(status)
+    code = -os.WSTOPSIG(status) if stopped else -os.WTERMSIG(status) if killed else os.WEXITSTATUS(status)
+    os.write(1, b"<%d>" % code)
+    sys.stdin.readline()  # a shell lives on until the terminal is closed
+    os.tcsetpgrp(1, child)
+    os.kill(-child, signal.SIGCONT)
+"""
 
-    def lead(self, project, command, foreground, report, order):
-        os.setsid()
-        fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
-        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-        for end in (self.reports, self.orders, self.terminal):
-            os.close(end)
-        child = os.fork()
-        if not child:
-            os.setpgid(0, 0)
-            if foreground:
-                os.tcsetpgrp(self.slave, os.getpid())
-            signal.signal(signal.SIGTTOU, signal.SIG_DFL)
-            for number, source in enumerate([os.open(str(project.root / "input"), 0), self.slave, self.slave]):
-                os.dup2(source, number)
-            os.closerange(3, 256)
-            os.chdir(str(project.dir))
-            os.execve(command[0], command, project.env)
-        os.write(report, b"%d\n" % child)
-        while True:
-            status = os.waitpid(child, os.WUNTRACED)[1]
-            os.tcsetpgrp(self.slave, os.getpid())
-            code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-            os.write(report, b"stopped\n" if os.WIFSTOPPED(status) else b"%d\n" % code)
-            os.read(order, 1)  # a shell lives on until the terminal is closed
-            if not os.WIFSTOPPED(status):
-                return
-            os.tcsetpgrp(self.slave, child)
-            os.kill(-child, signal.SIGCONT)
+    def __init__(self, leader, terminal, path, text, until):
+        self.leader, self.terminal, self.settings, self.said = leader, terminal, termios.tcgetattr(terminal), b""
+        path.write_bytes(text)
+        self.seen(until)
 
-    def report(self):
-        """What the leader says next: "stopped", an exit status, or a signal's number, negative."""
-        return read_until(self.reports, rb"\n").decode().strip()
+    def pid(self):
+        return int(children(self.leader)[0][0])
 
     def ended(self):
-        """The exit status, or the number of the signal, negative. From now on the pid may be somebody else's."""
-        status, self.pid = int(self.report()), None
-        return status
+        """The exit status, or the number of the signal that ended or stopped it, negative."""
+        return int(re.findall(rb"<(-?\d+)>", self.seen(rb"<-?\d+>"))[-1])
+
+    def seen(self, what):
+        self.said += read_until(self.terminal, what)
+        return self.said
 
     def type(self, text):
         os.write(self.terminal, text)
 
-    def seen(self, what):
-        return read_until(self.terminal, what)
-
-    def refuses(self, text):
-        """Types this; what the program says until it has ended or asks again, None if it took it."""
-        self.type(text)
-        said = b""
-        while not re.search(rb"First: $", said):
-            ready = select.select([self.terminal, self.reports], [], [], PATIENCE)[0]
-            assert ready, "neither an end nor another question: %r" % said
-            if self.terminal not in ready:
-                return said if self.ended() else None
-            said += os.read(self.terminal, 65536)
-        return said
-
     def echoes(self):
-        return bool(termios.tcgetattr(self.slave)[3] & termios.ECHO)
+        return bool(termios.tcgetattr(self.terminal)[3] & termios.ECHO)
 
     def restored(self):
-        return termios.tcgetattr(self.slave) == self.settings
-
-    def hang_up(self):
-        """The terminal's window is closed: its leader gets SIGHUP, and so does whoever is in its foreground."""
-        for end in (self.terminal, self.slave, self.orders, self.reports):
-            os.close(end)
-        os.kill(self.leader, signal.SIGHUP)
-        os.waitpid(self.leader, 0)
-        self.leader = None
+        return termios.tcgetattr(self.terminal) == self.settings
 
 
 @pytest.fixture
 def prompting(project):
-    made = []
+    with contextlib.ExitStack() as terminals:
+        def make(*args, text=b"A=?First\n", until=b"First: ", behind=""):
+            path = Path(tempfile.mkdtemp(dir=str(project.root)), "input")
+            leads = terminals.enter_context(on_terminal(
+                sys.executable, "-ISc", Asking.SHELL, str(path), behind, *project.command(["serve", "--prompt", *args]),
+                cwd=project.dir, env=project.env))
+            return Asking(*leads, path, text, until)
 
-    def make(*args, text=b"A=?First\n", until=b"First: ", **options):
-        made.append(Shell(project, ["serve", "--prompt", *args], text, **options))
-        made[-1].said = made[-1].seen(until)
-        return made[-1]
-
-    yield make
-    for each in made:
-        if each.pid:
-            os.kill(each.pid, signal.SIGKILL)
-        if each.leader:
-            each.hang_up()
+        make.hang_up = terminals.close
+        yield make
 
 
 def test_answers_are_typed_without_echo_in_file_order_before_anything_is_created(project, prompting):
@@ -3343,26 +3270,32 @@ DQ="?y"
 SECOND=?
 C="${A}-${SECOND}"
 D=${SECOND:-dflt}
+F=x?
+G="${H}"
+I=${H}
 E=  ?The last  # a comment
 """
+    project.env["H"] = "?x"  # no question is what is quoted, or what a reference stands for
     asking = prompting("--background", text=text, until=b"First question: ")
-    seen = asking.said
     for typed, following in ((b"s3cr3t answer\n", b"SECOND.*: "), (b"\n", b"The last: ")):  # without a text it is named
         assert not asking.echoes() and project.files() == []
         asking.type(typed)
-        seen += asking.seen(following)
+        asking.seen(following)
     asking.type("s3cr3t \u00e9 ' \" ${A} #x\n".encode())
     assert asking.ended() == 0 and asking.restored()
-    assert b"s3cr3t" not in seen + asking.seen(b"\n")
+    assert b"s3cr3t" not in asking.said
     assert project.dump() == {b"A": b"s3cr3t answer", b"LIT": b"?x", b"DQ": b"?y", b"SECOND": b"",
-                              b"C": b"s3cr3t answer-", b"D": b"dflt", b"E": "s3cr3t \u00e9 ' \" ${A} #x".encode()}
+                              b"C": b"s3cr3t answer-", b"D": b"dflt", b"F": b"x?", b"G": b"?x", b"I": b"?x",
+                              b"E": "s3cr3t \u00e9 ' \" ${A} #x".encode()}
 
 
 @pytest.mark.parametrize("typed, told", [(b"\x04", "Ctrl-D"), (b"x" * 5000 + b"\n", "more than a terminal takes"),
     (b"s3cr3t\nsecond\nthird\n", "several lines"), (b"nul\0\n", "what no environment holds")], ids=range(4))
 def test_an_answer_that_would_be_lost_in_part_is_refused_with_a_word(project, prompting, typed, told):
-    said = prompting("--background").refuses(typed)
-    if said is None:  # a session it is: then with the whole answer
+    asking = prompting("--background")
+    asking.type(typed)
+    said = asking.seen(rb"First: |<-?\d+>")
+    if b"<0>" in said:  # a session it is: then with the whole answer
         assert project.dump() == {b"A": typed.strip(b"\n")} and b"\n" not in typed.strip(b"\n"), told
         return
     assert re.search(rb"[a-z]{3} [a-z ]{3}", said.replace(b"First: ", b"")), (told, said)
@@ -3387,12 +3320,13 @@ def test_signals_while_asking_leave_nothing_and_restore_the_terminal(project, pr
     asking.type(b"s3cr3t\n")
     asking.seen(b"Second: ")
     assert not asking.echoes()
-    asking.type(b"half" + how) if how else os.kill(asking.pid, number)
+    asking.type(b"half" + how) if how else os.kill(asking.pid(), number)
     assert asking.ended() == -number and asking.restored() and project.files() == []
     asking = prompting("--background")
+    pid = asking.pid()
     for each in (number, signal.SIGTERM, signal.SIGINT, signal.SIGTERM):  # and many at once
         with contextlib.suppress(ProcessLookupError):
-            os.kill(asking.pid, each)
+            os.kill(pid, each)
     assert asking.ended() < 0 and asking.restored() and project.files() == []
 
 
@@ -3403,15 +3337,15 @@ def test_a_stop_and_a_refusal_restore_the_terminal_and_a_continue_asks_again_wit
     asking = prompting("--background")
     for _ in range(2):
         asking.type(b"ha\x1a")
-        assert asking.report() == "stopped" and asking.restored() and project.files() == []
-        os.write(asking.orders, b"f")  # fg
+        assert asking.ended() in (-signal.SIGTSTP, -signal.SIGSTOP) and asking.restored() and project.files() == []
+        asking.type(b"fg\n")
         asking.seen(b"First: ")
         assert not asking.echoes()
     asking.type(b"\xff\xfe\n")  # arrives to the byte, and its session survives the terminal
     assert asking.ended() == 0 and asking.restored()
     server = project.server_pid()
     assert os.getsid(server) == server
-    asking.hang_up()
+    prompting.hang_up()
     assert project.dump() == {b"A": b"\xff\xfe"} and project.run("printenv", "A").stdout == b"\xff\xfe\n"
     done = project.hotenv("dump", "--format", "dotenv")
     assert " A" in refusal(done, 2) and done.stdout == b""  # text alone goes through a dotenv file
@@ -3420,7 +3354,7 @@ def test_a_stop_and_a_refusal_restore_the_terminal_and_a_continue_asks_again_wit
 def test_nobody_is_asked_where_nobody_would_see_it(project, prompting):
     done = project.hotenv("serve", "--prompt", input=b"A=?First\n", start_new_session=True)
     assert "terminal" in refusal(done, 8) and project.files() == []
-    for code, options in ((8, {"foreground": False}), (7, {"text": b"A=?First\nB\n"})):  # refused anyway
+    for code, options in ((8, {"behind": "yes"}), (7, {"text": b"A=?First\nB\n"})):  # refused anyway
         asking = prompting(until=b"\n", **options)
         assert b"First: " not in asking.said and (code == 7 or b"foreground" in asking.said)
         assert asking.ended() == code and asking.restored() and project.files() == []
@@ -3451,16 +3385,30 @@ def test_what_is_typed_into_serve_is_not_shown_and_it_says_when_it_is_ready(proj
 # How an environment is printed: what each format carries, and what it refuses.
 
 
+def side_by_side(rows, check, at_once=2):
+    """check(row) of every row, some at once: what fails is told with its row, and so is what must be skipped."""
+    def tried(row):
+        try:
+            return check(row)
+        except (Exception, pytest.skip.Exception, pytest.fail.Exception) as error:
+            return row, error
+    with ThreadPoolExecutor(at_once) as pool:
+        told = [each for each in pool.map(tried, rows) if each]
+    wrong = [each for each in told if not isinstance(each[1], pytest.skip.Exception)]
+    assert not wrong, "\n".join("%r: %r" % each for each in wrong)
+    if told:
+        pytest.skip("; ".join("%r: %s" % each for each in told))
+
+
 def called(project, *args, env=None, input=b"", cwd=None):
     """The program as its console script starts it, in a fork of ours, without the time that a start takes."""
-    with contextlib.ExitStack() as opened:
-        streams = [opened.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
-        streams[0].write(input)
-        streams[0].seek(0)
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        stdin.write(input)
+        stdin.seek(0)
         child = os.fork()
         if not child:
             try:
-                for number, stream in enumerate(streams):
+                for number, stream in enumerate((stdin, stdout, stderr)):
                     os.dup2(stream.fileno(), number)
                 os.setsid()
                 os.chdir(str(cwd or project.dir))
@@ -3477,7 +3425,11 @@ def called(project, *args, env=None, input=b"", cwd=None):
                 os._exit(99)
         status = os.waitpid(child, 0)[1]
         code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-        return subprocess.CompletedProcess(args, code, *[(each.seek(0), each.read())[1] for each in streams[1:]])
+        return subprocess.CompletedProcess(args, code, *[(each.seek(0), each.read())[1] for each in (stdout, stderr)])
+
+
+def outcome(done):
+    return done.returncode, done.stdout, done.stderr
 
 
 def test_dump_prints_names_and_values_a_full_disk_is_8_and_a_closed_pipe_is_no_error(project):
@@ -3487,19 +3439,18 @@ def test_dump_prints_names_and_values_a_full_disk_is_8_and_a_closed_pipe_is_no_e
         shown = called(project, "dump", *options).stdout
         assert shown == "A=2\nB=two\nlines\nEMPTY=\nC=\u00e9\nLONG=".encode() + long + b"\n"
     for name, value in (("A", b"2"), ("B", b"two\nlines"), ("EMPTY", b""), ("C", b"\xc3\xa9")):  # for --password-stdin
-        done = called(project, "dump", "--only", name, "--format", "value")
-        assert (done.returncode, done.stdout, done.stderr) == (0, value, b"")
+        assert outcome(called(project, "dump", "--only", name, "--format", "value")) == (0, value, b"")
     for options in ([], ["--only", "A,B"], ["--only", "*"]):  # which value is that?
         done = called(project, "dump", *options, "--format", "value")
         assert "--only" in refusal(done, 2) and done.stdout == b""
     assert called(project, "dump", "--only", "A,E*").stdout == b"A=2\nEMPTY=\n"
     for wrong in ("X", "A,X", "", "A,,B", "Z*", "\x1b"):
         refusal(called(project, "dump", "--only", wrong), 2)
-    head = subprocess.run(["sh", "-c", '"$@" | head -c 1', "sh", *project.command(["dump"])], cwd=str(project.dir),
-                          env=project.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE)
-    assert (head.stdout, head.stderr) == (b"A", b"")
+    plain, project.program = project.program, ["sh", "-c", '"$@" | head -c 1', "sh", *project.program]
+    assert outcome(project.hotenv("dump"))[1:] == (b"A", b"")
     if not os.path.exists("/dev/full"):
         pytest.skip("needs /dev/full")
+    project.program = plain
     with open("/dev/full", "wb") as full:
         refusal(project.hotenv("dump", stdout=full), 8)
 
@@ -3525,7 +3476,6 @@ def odd():
         for plain, escape in (("\\", "\\\\"), ('"', '\\"'), ("\r", "\\r"), ("${", "\\${")):
             value = value.replace(plain, escape)
         return '"%s"' % value
-
     values = random_values(amount(8000))
     for shared in standing("".join("%s=%s\n" % (name, quoted(value)) for name, value in values.items()).encode()):
         shared.values = values
@@ -3570,7 +3520,7 @@ def evaluated(project, shell, text):
     (project.root / "eval").write_bytes(text)
     script = 'eval "$(cat "$1")" && exec %s -0' % ENV
     done = subprocess.run([shell, *["-f"][:shell == "zsh"], "-c", script, shell, str(project.root / "eval")],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE,
+                          stdout=PIPE, stderr=PIPE, timeout=PATIENCE,
                           env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "A": "not this"})
     return environment_of(done)
 
@@ -3593,8 +3543,7 @@ SHELLS_OWN = set("""ARGC ARGV0 BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV
 OTHERS_KNOWN = """IFS PS1 PS2 PS3 PS4 HOME ENV BASH_ENV MAIL MAILPATH CDPATH OPTARG OPTERR PWD OLDPWD TERM LANG
     LC_CTYPE TMOUT HISTFILE HISTFILESIZE HISTCONTROL HISTIGNORE FCEDIT EDITOR VISUAL POSIXLY_CORRECT REPLY ZDOTDIR
     FPATH MANPATH PROMPT PROMPT2 prompt NULLCMD READNULLCMD TZ IGNOREEOF INPUTRC GLOBIGNORE EXECIGNORE TIMEFORMAT
-    COMP_WORDS COMPREPLY COPROC MAPFILE HOSTFILE NODE_OPTIONS LD_LIBRARY_PATH A a _1 __ Z9_ x if for do
-    done""".split()
+    COMP_WORDS COMPREPLY COPROC MAPFILE HOSTFILE NODE_OPTIONS LD_LIBRARY_PATH A a _1 __ Z9_ x if for do done""".split()
 
 
 @pytest.mark.parametrize("shell", shells())
@@ -3603,7 +3552,7 @@ def test_sh_carries_every_value_and_every_name_but_those_that_a_shell_keeps_for_
     assert {name: found.get(name.encode()) for name in odd.values} == {
         name: value.encode() for name, value in odd.values.items()}
     listed = subprocess.run([shell, *["-f"][:shell == "zsh"], "-c", NAMES.get(shell, NAMES["sh"])], timeout=PATIENCE,
-                            stdout=subprocess.PIPE)
+                            stdout=PIPE)
     names = {*listed.stdout.decode().split(), *OTHERS_KNOWN, *map(chr, range(65, 91)), *map(chr, range(97, 123))}
     names = {name for name in names if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name)} - SHELLS_OWN - {"PATH", "LC_ALL"}
     env = {name: "17 'x' $y " + name for name in sorted(names)}
@@ -3643,7 +3592,7 @@ def status_of(project, *options, code=0, **more):
 
 
 def test_status_tells_what_is_live_and_asks_nothing(project):
-    server = project.serve(b"A=s3cr3t\n", "--timeout", "5m", stderr=subprocess.PIPE)
+    server = project.serve(b"A=s3cr3t\n", "--timeout", "5m", stderr=PIPE)
     (project.dir / "below").mkdir()
     ends, path, marker = project.ends_at(), project.socket_path(), str(project.marker)
     found = status_of(project, cwd=project.dir / "below")
@@ -3672,8 +3621,7 @@ def test_status_and_stop_where_there_is_no_session_or_a_dead_one(project):
     project.serve(b"A=2\n", "--force")
     assert project.dump() == {b"A": b"2"} and not os.path.exists(path)
     for code, options in ((0, {}), (3, {"cwd": "/"}), (4, {"env": {"HOTENV_SOCKET": path}})):
-        done = called(project, "status", "-q", **options)
-        assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
+        assert outcome(called(project, "status", "-q", **options)) == (code, b"", b"")
 
 
 def test_status_and_stop_of_a_named_socket_or_the_nearest_and_serve_heeds_none_and_stop_ends_no_other(project, daily):
@@ -3691,8 +3639,7 @@ def test_status_and_stop_of_a_named_socket_or_the_nearest_and_serve_heeds_none_a
     below.mkdir(parents=True)
     outer = project.serve(b"A=outer\n")
     assert called(project, "serve", "--background", input=b"A=inner\n", cwd=below.parent).returncode == 0
-    done = called(project, "stop", cwd=below)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert outcome(called(project, "stop", cwd=below)) == (0, b"", b"")
     assert project.dump(cwd=str(below)) == {b"A": b"outer"} and daily.dump() == SNAPSHOT
     (project.root / "link").symlink_to(project.socket_path())
     assert called(project, "stop", "--socket", str(project.root / "link")).returncode == 0
@@ -3714,19 +3661,17 @@ def test_status_all_lists_and_stop_all_ends_every_session(project):
     if not ROOT and os.path.exists("/tmp/hotenv-%d" % uid):
         pytest.skip("there may be sessions of yours, which this test would end")
     as_them = {"preexec_fn": strangers(project, uid) if ROOT else None}
-
     def all_of(command, code, *options):
         done = project.hotenv(command, "--all", *options, cwd="/", **as_them)
         assert done.returncode == code and (done.stdout or done.stderr or not code), done.stderr
         return done.stdout.decode()
-
-    all_of("status", 3)
-    all_of("stop", 3)
+    for command in ("status", "stop"):
+        all_of(command, 3)
     places, servers = [project.dir / name for name in ("here", "lost", "dead")], []
     for place in places:
         place.mkdir()
         os.chown(str(place), uid, uid)
-        servers.append(project.start("serve", stdin=subprocess.DEVNULL, cwd=str(place), **as_them))
+        servers.append(project.start("serve", stdin=DEVNULL, cwd=str(place), **as_them))
     until(lambda: all((place / ".hotenv").exists() for place in places), "three sessions")
     paths = [(place / ".hotenv").read_text()[len("socket="):-1] for place in places]
     (places[1] / ".hotenv").unlink()  # git clean
@@ -3741,25 +3686,20 @@ def test_status_all_lists_and_stop_all_ends_every_session(project):
     assert not (places[0] / ".hotenv").exists()
 
 
-FAKE = """
-import socket, sys, time
-open("/proc/self/comm", "w").write(sys.argv[2])
-listener = socket.socket(socket.AF_UNIX)
-listener.bind(sys.argv[1])
-listener.listen(16)
-print("up", flush=True)
-time.sleep(1000)
-"""
-
-
 @only_linux
 @pytest.mark.parametrize("name", ["python3", "ssh", "hotenv2"])
 def test_stop_spares_a_process_that_is_not_ours(project, name):
-    path = str(project.root / "fake.sock")
-    fake = subprocess.Popen([sys.executable, "-c", FAKE, path, name], stdout=subprocess.PIPE)
+    project.points_at(project.root / "fake.sock")
+    fake = subprocess.Popen([sys.executable, "-c", """if 1:
+        import socket, sys, time
+        open("/proc/self/comm", "w").write(sys.argv[2])
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(sys.argv[1])
+        listener.listen(16)
+        print("up", flush=True)
+        time.sleep(1000)""", project.socket_path(), name], stdout=PIPE)
     project.started.append(fake)
     assert fake.stdout.readline() == b"up\n"
-    project.marker.write_bytes(b"socket=" + os.fsencode(path) + b"\n")
     message = refusal(called(project, "stop"), 8)
     assert "forwarded" in message and "where the session was started" in message
     assert re.search("forwarded|unknown", called(project, "status").stdout.decode())
@@ -3769,12 +3709,10 @@ def test_stop_spares_a_process_that_is_not_ours(project, name):
 @only_linux
 @only_root
 def test_stop_from_another_pid_namespace_signals_nobody(project):
-    if subprocess.run(["unshare", "-pf", "true"], stderr=subprocess.DEVNULL).returncode:
+    if subprocess.run(["unshare", "-pf", "true"], stderr=DEVNULL).returncode:
         pytest.skip("needs pid namespaces")
-    server = project.serve()
-    done = subprocess.run(["unshare", "-pf", *project.command(["stop"])], cwd=str(project.dir), env=project.env,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE)
-    assert "another pid namespace" in refusal(done, 8) and server.poll() is None
+    server, project.program = project.serve(), ["unshare", "-pf", *project.program]
+    assert "another pid namespace" in refusal(project.hotenv("stop"), 8) and server.poll() is None
 
 
 @only_root
@@ -3793,9 +3731,8 @@ def test_a_session_of_another_user_is_believed_by_its_number(project):
     assert ended(server) == 0 and not os.path.exists(path)
     os.chown(str(project.base), 0, 0)
     server = project.serve(b"A=2\n", env={"XDG_RUNTIME_DIR": str(project.root / "ours")})
-    for part in (project.root / "ours", project.root / "ours" / "hotenv"):
-        part.chmod(0o755)
-    os.chmod(project.socket_path(), 0o666)
+    for part, mode in ("ours", 0o755), ("ours/hotenv", 0o755), (project.socket_path(), 0o666):
+        (project.root / part).chmod(mode)
     done = project.hotenv("stop", "--socket", project.socket_path(), "--peer-uid", "0", preexec_fn=stranger)
     assert refusal(done, 8) and server.poll() is None
     os.chown(str(project.dir), 0, 0)
@@ -3805,20 +3742,17 @@ def test_a_session_of_another_user_is_believed_by_its_number(project):
 
 
 def test_background_returns_when_requests_are_accepted_and_holds_nothing_of_its_caller(project):
-    lock = os.open(str(project.root / "lock"), os.O_CREAT | os.O_RDWR)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    for attempt in range(amount(60)):
-        done = project.hotenv("serve", "--background", input=b"A=%d\n" % attempt, pass_fds=[lock])
-        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-        assert b'"A":"%d"' % attempt in project.ask()  # at once; and its caller's pipes were not kept open
-        server = project.server_pid()
-        assert os.getsid(server) == server  # of its own: no terminal's hang-up reaches it
-        if LINUX:
-            assert Path("/proc/%d/comm" % server).read_text() == "hotenv\n"
-            assert not ROOT or os.readlink("/proc/%d/cwd" % server) == "/"
-        if attempt + 1 < amount(60):
-            assert project.hotenv("stop").returncode == 0
-    os.close(lock)
+    with open(str(project.root / "lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for attempt in range(amount(60)):
+            words, options = ["serve", "--background", "--force"], {"pass_fds": [lock.fileno()]}
+            assert outcome(project.hotenv(*words, input=b"A=%d\n" % attempt, **options)) == (0, b"", b"")
+            assert b'"A":"%d"' % attempt in project.ask()  # at once; and its caller's pipes were not kept open
+            server = project.server_pid()
+            assert os.getsid(server) == server  # of its own: no terminal's hang-up reaches it
+            if LINUX:
+                assert Path("/proc/%d/comm" % server).read_text() == "hotenv\n"
+                assert not ROOT or os.readlink("/proc/%d/cwd" % server) == "/"
     with open(str(project.root / "lock")) as again:
         fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert "still answers" in refusal(project.hotenv("serve", "--background", input=b"A=new\n"), 10)
@@ -3865,10 +3799,10 @@ def test_the_log_of_a_background_session_is_private_and_holds_requests_alone(pro
     assert re.fullmatch((before or b"") + rb"\S+ \S+ run echo x y\n", log.read_bytes())
 
 
-def through_shellenv(shell, file, script, *args, env=None):
+def through_shellenv(shell, file, script, *args, env):
     start = 'eval "$("$1" "$2" shellenv)" || exit 99\nshift 2\n' + script
     return subprocess.run([shell, *["-f"][:shell == "zsh"], "-uc", start, shell, sys.executable, str(file), *args],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=PATIENCE, cwd="/")
+                          stdout=PIPE, stderr=PIPE, env=env, timeout=PATIENCE, cwd="/")
 
 
 @pytest.mark.parametrize("shell", shells())
@@ -3970,14 +3904,13 @@ def test_a_mistake_in_the_arguments_is_one_line_that_helps_and_2(project):
 def test_messages_name_the_program_as_it_was_called_and_no_command_prints_the_usage(project):
     for args in (["hermetic", "--nonsense", "--", "x"], ["run"], ["dump"]):
         said = subprocess.run([sys.executable, os.path.relpath(str(HOTENV), str(project.dir)), *args], env=project.env,
-                              cwd=str(project.dir), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL).stderr.decode()
+                              cwd=str(project.dir), stderr=PIPE, stdin=DEVNULL).stderr.decode()
         assert "hotenv.py " in said and not re.search(r"[`\s]hotenv (run|serve|hermetic)\b", said[8:]), said
     done = called(project)
     assert done.returncode == 2 and done.stdout == b"" and b"usage: " in done.stderr and b"serve" in done.stderr
     project.serve()
     with on_terminal(*project.command(["mcp"]), cwd=project.dir, env=project.env) as (pid, terminal):
-        said = read_until(terminal, rb"\n").decode()  # what it waits for
-        assert re.search("agent|client|JSON|MCP", said) and said.startswith("hotenv: "), said
+        assert re.match(rb"hotenv: .*waiting for .*(agent|client|JSON|MCP).*help mcp", read_until(terminal, rb"\n"))
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])
@@ -4059,16 +3992,16 @@ def test_nothing_is_created_before_the_input_has_ended_and_then_the_older_sessio
             assert process.returncode == 10 and re.fullmatch(rb"hotenv: .*\n", process.stderr.read())
 
 
-@pytest.mark.parametrize("text, close", [(None, lambda: os.close(0)), (None, None), (b"", None),
-                                         (b"\n \n# nothing\n", None)], ids=range(4))
-def test_an_empty_stdin_is_an_empty_session_and_stderr_says_so(project, text, close):
-    if text is None:
-        project.wait_ready(project.start("serve", stdin=subprocess.DEVNULL, preexec_fn=close))
-    else:
-        project.serve(text)
-    assert project.ask() == b'{"env":{}}\n' and called(project, "dump").stdout == b""
-    assert project.log_lines()[-1].endswith("dump -") and (text or "empty" in project.log_lines()[0])
-    assert project.run("true").returncode == 0
+def test_an_empty_stdin_is_an_empty_session_and_stderr_says_so(project):
+    for text, close in (None, lambda: os.close(0)), (None, None), (b"", None), (b"\n \n# nothing\n", None):
+        before, lines = project.marker_content(), len(project.log_lines())
+        if text is None:
+            project.wait_ready(project.start("serve", "--force", stdin=DEVNULL, preexec_fn=close), before)
+        else:
+            project.serve(text, "--force")
+        assert project.ask() == b'{"env":{}}\n' and called(project, "dump").stdout == b""
+        said = project.log_lines()[lines:]
+        assert said[-1].endswith("dump -") and (text or "empty" in said[0]) and project.run("true").returncode == 0
 
 
 def test_what_cannot_be_read_is_refused_and_a_refused_input_creates_nothing(project):  # invariant 2
@@ -4111,30 +4044,28 @@ def test_the_process_is_named_and_hardened_before_it_reads_and_lets_go_of_stdin(
             (place / name).open("rb").read(1)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
-def test_a_signal_while_stdin_is_read_is_what_it_always_is(project, number):
-    process, writer = project.held(env={"XDG_RUNTIME_DIR": str(project.base / "new")}, preexec_fn=limits(CORE=(0, 0)))
-    os.write(writer, b"A=1\n" * 20000)
-    assert ended(process, number) == -number and process.stderr.read() == b"" and project.files() == []
-    os.close(writer)
-
-
-GOES_ON = """
-import runpy, subprocess, sys
-sys.argv[0] = sys.argv.pop(1)
-try:
-    runpy.run_path(sys.argv[0], run_name="__main__")
-except SystemExit as finished:
-    print("then", finished.code, subprocess.run(["sh", "-c", "kill -TERM $$; echo survived"]).returncode, flush=True)
-    sys.exit(5)
-"""
+def test_a_signal_while_stdin_is_read_is_what_it_always_is(project):
+    for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT:
+        env = {"XDG_RUNTIME_DIR": str(project.base / "new")}
+        process, writer = project.held(env=env, preexec_fn=limits(CORE=(0, 0)))
+        os.write(writer, b"A=1\n" * 20000)
+        assert ended(process, number) == -number and process.stderr.read() == b"" and project.files() == []
+        os.close(writer)
 
 
 @pytest.mark.parametrize("options", [["--background"], ["--timeout", "0.1"]], ids=short)
 def test_a_program_that_runs_the_script_goes_on_once_and_after_it(project, options):
-    done = subprocess.run([sys.executable, "-c", GOES_ON, str(HOTENV), "serve", *options], input=b"A=1\n",
-                          env=project.env, cwd=str(project.dir), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert (done.returncode, done.stdout, done.stderr) == (5, b"then 0 -15\n", b"")
+    project.program = [sys.executable, "-c", """if 1:
+        import runpy, subprocess, sys
+        sys.argv[0] = sys.argv.pop(1)
+        try:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        except SystemExit as finished:
+            killed = subprocess.run(["sh", "-c", "kill -TERM $$; echo survived"]).returncode
+            print("then", finished.code, killed, flush=True)
+            sys.exit(5)""", str(HOTENV)]
+    assert outcome(project.hotenv("serve", *options, input=b"A=1\n")) == (5, b"then 0 -15\n", b"")
+    project.program = INSTALLED
     assert project.dump() == ({b"A": b"1"} if options == ["--background"] else None)
 
 
@@ -4155,49 +4086,44 @@ def readme_text():
 def readme_blocks():
     """The code blocks of the README and of `help sessions`: indented by four blanks or fenced, without either."""
     text = re.sub(r"(?ms)^```[^\n]*\n(.*?)^```$", lambda found: "\n" + re.sub("(?m)^", "    ", found[1]), readme_text())
-    topic = subprocess.run([*INSTALLED, "help", "sessions"], stdout=subprocess.PIPE, timeout=PATIENCE).stdout.decode()
+    topic = subprocess.run([*INSTALLED, "help", "sessions"], stdout=PIPE, timeout=PATIENCE).stdout.decode()
     text += "\n" + re.sub(r"(?m)^(\S.*\n)(?= {4})", r"\1\n", topic)
     blocks = re.findall(r"(?m)(?<=\n\n)((?:(?: {4}.*)?\n)+)", text + "\n")
     return [block for block in (re.sub("(?m)^ {4}", "", each).strip("\n") for each in blocks) if block]
 
 
 README_BLOCKS, README_SECRETS = readme_blocks(), "API_KEY=abc123\nAWS_ID=1\nAWS_KEY=2\nDATABASE_URL=postgres://db/app\n"
-PASSES = "printf '%s'\n" % README_SECRETS.replace("\n", "\\n")
 # Stand-ins: they do what matters here of what the real ones would do.
-STAND_INS = {**dict.fromkeys("pass gpg sops op vault aws-vault bw".split(), PASSES), "sudo": 'exec "$@"\n',
-    **dict.fromkeys("pipx uv git claude direnv apt brew curl npm fish terraform crontab".split(), ":\n"),
-    "python3": 'case "$2" in venv|pytest) ;; *) exec "PYTHON" "$@";; esac\n', "hotenv": 'exec %s "$@"\n' %
-    " ".join(map(shlex.quote, INSTALLED)), "ssh": 'exec %s -F "$SSH_CONFIG" "$@"\n' % shutil.which("ssh"), "nc": """#!PYTHON
+STAND_INS = {**dict.fromkeys("pass gpg sops op".split(), "printf '%s'\n" % README_SECRETS.replace("\n", "\\n")),
+    **dict.fromkeys("pipx uv git claude".split(), ":\n"), "sudo": 'exec "$@"\n',
+    "python3": 'case "$2" in venv|pytest) ;; *) exec "PYTHON" "$@";; esac\n',
+    "hotenv": 'exec %s "$@"\n' % " ".join(map(shlex.quote, INSTALLED)),
+    "ssh": 'exec %s -F "$SSH_CONFIG" "$@"\n' % shutil.which("ssh"), "nc": """#!PYTHON
 import socket, sys
 client = socket.socket(socket.AF_UNIX)
 client.connect(sys.argv[2])
 client.sendall(sys.stdin.buffer.read())
 sys.stdout.buffer.write(client.makefile("rb").read())
-""", **dict.fromkeys(["pip", "http"], """#!PYTHON
+""", "pip": """#!PYTHON
 import socket, sys
-if "install" not in sys.argv:
-    socket.create_connection(("example.com", 443))
-"""), "docker": r"""#!PYTHON
-import os, sys
-words, env, mounts = sys.argv[2:], {"PATH": os.environ["PATH"]}, []
+"install" in sys.argv or socket.create_connection(("example.com", 443))
+""", "docker": r"""#!PYTHON
+import argparse, os, sys
 if sys.argv[1] != "run":
     sys.exit(print(sys.stdin.read() and "Login Succeeded"))
-while words[0].startswith("-"):
-    option = words.pop(0)
-    name, equals, value = words.pop(0).partition("=") if option in ("-e", "-v", "-w", "-u") else ("", "", "")
-    if option == "-e":  # a name becomes a variable
-        env[name] = value if equals else os.environ[name]
-    elif option == "-v":
-        mounts.append(name.split(":")[:2])
-for outside, inside in mounts:  # and a mounted path what is mounted there
+parser = argparse.ArgumentParser()
+parser.add_argument("--rm", action="store_true")
+for option in "-e", "-v":
+    parser.add_argument(option, action="append", default=[])
+parser.add_argument("image")
+told, words = parser.parse_known_args(sys.argv[2:])
+env = dict(each.split("=") if "=" in each else (each, os.environ[each]) for each in ["PATH", *told.e])
+for outside, inside in [each.split(":")[:2] for each in told.v]:  # a mounted path becomes what is mounted there
     words = [word.replace(inside, outside) for word in words]
     env = {name: value.replace(inside, outside) for name, value in env.items()}
-os.execvpe(words[1], words[1:], env)
+os.execvpe(words[0], words, env)
 """}
-
-
-SHELL_WORDS = """. : [ alias cd cat chmod command cp cut do done echo else env eval exec exit export fi for if jq
-    kill ln ls mkdir mv printenv printf read rm sed set sh sleep source tail test then trap true unset while""".split()
+SHELL_WORDS = ". : [ alias cd cat chmod cp echo env eval export for if ls mkdir printf set sh test trap".split()
 FOREGROUND = re.compile(r"(?:^|[|&;] *)(?:hotenv|python3 (?:-m )?[\w./~-]*hotenv(?:\.py)?) serve\b(?!.*--background)")
 
 
@@ -4211,24 +4137,24 @@ class Reader:
         for place in (project.dir, project.dir / "tools", self.home, self.home / "trusted"):
             shutil.copy(str(HOTENV), str(place))
         for name, text in STAND_INS.items():
-            text = text if text.startswith("#!") else "#!/bin/sh\n" + text
-            executable(tools / name, text.replace("PYTHON", sys.executable))
+            text = text.replace("PYTHON", sys.executable)
+            executable(tools / name, text if text.startswith("#!") else "#!/bin/sh\n" + text)
         self.env = {**project.env, "PATH": "%s:%s" % (tools, project.env["PATH"]), "HOME": str(self.home),
                     "SSH_AUTH_SOCK": "agent", "USER": "me", "PIP_RETRIES": "0"}
         for name in re.findall(r"\.venv/bin/\w+", block):
             executable(project.dir / name, "#!/bin/sh\n")
         for name in re.findall(r"(?<![\w/-])(?:\./)?([\w-]+\.(?:env(?:\.\w+)*|sh|py))\b", block):  # it names them
             if name != "hotenv.py":
-                text = "import os; print(os.environ.get('API_KEY', ''))\n" if name.endswith(".py") else README_SECRETS
-                text = '#!/bin/sh\n[ "$API_KEY$DATABASE_URL$TOKEN" ] && echo "ran"\n' if name.endswith(".sh") else text
-                executable(project.dir / name, text)
+                texts = {"py": "import os; print(os.environ.get('API_KEY', ''))\n",
+                         "sh": '#!/bin/sh\n[ "$API_KEY$DATABASE_URL$TOKEN" ] && echo "ran"\n'}
+                executable(project.dir / name, texts.get(name.split(".")[-1], README_SECRETS))
 
     def ready(self, block):
         """A session, where a block needs one and starts none; and the variable SOCKET."""
         if " serve" not in block:
             shown = re.search(r'(?m)^\{"env":(\{.*\})\}$', block)
-            self.project.serve(("".join("%s=%s\n" % pair for pair in json.loads(shown[1]).items()) if shown else
-                                README_SECRETS).encode())
+            pairs = json.loads(shown[1]).items() if shown else ()
+            self.project.serve(("".join("%s=%s\n" % pair for pair in pairs) or README_SECRETS).encode())
             shutil.copy(str(self.project.marker), str(self.project.root / "main"))
             self.env["SOCKET"] = self.project.socket_path()
 
@@ -4241,8 +4167,7 @@ class Reader:
                            "$! 2>/dev/null; do sleep 0.01; done; [ -e .hotenv ] || { cat .said; wait $!; }" % command)
             lines += ["echo @@@@", command, "status=$?"]
         done = subprocess.run(["bash", "-c", "\n".join([*lines, "exit $status"])], cwd=str(self.project.dir),
-                              env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=PATIENCE)
+                              env=self.env, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, timeout=PATIENCE)
         shown = done.stdout.decode().split("@@@@\n")[1:]
         assert wanted in (None, done.returncode) and len(shown) == len(commands), shown
         return shown
@@ -4274,8 +4199,7 @@ def test_what_the_readme_shows_is_so(project, request, block):
         reader.ready(block)
         lines = [re.sub(r"^(\w\S*\(.*\)|\S.*?)\s+# ([\[({'\"].*)", r"assert (\1) == (\2)", line)
                  for line in block.split("\n")]
-        executable(project.dir / "as_a_module.py", "\n".join(re.sub(r"(;| HotenvError).*\)$", ")", line)
-                                                              if line.startswith("assert") else line for line in lines))
+        executable(project.dir / "as_a_module.py", "\n".join(lines))
         reader.types(["python3 as_a_module.py"])
         assert any(line.startswith("assert ") for line in lines)
     elif "\t" in block and re.match(r"[\w.-]+:", block):  # a Makefile: without a session, as in CI, and with one
@@ -4287,15 +4211,14 @@ def test_what_the_readme_shows_is_so(project, request, block):
     elif "host$ " in block:
         reader.ready(block)
         reader.env["SSH_CONFIG"] = str(request.getfixturevalue("host").root / "ssh_config")
-        far = block.replace("~/", str(project.root) + "/far/").replace("/home/me/", str(project.root) + "/far/")
+        far = re.sub("~/|/home/me/", str(project.root) + "/far/", block)
         path = re.search(r"-R (\S+?):", far)[1]
-        there = [line[len("host$ "):] for line in far.split("\n") if line.startswith("host$ ")]
-        there = "cd %s; PATH=%s; %s" % (project.dir, reader.env["PATH"], "; ".join(
-            [*there, "hotenv status --socket " + path, "hotenv stop --socket " + path, "echo stop $?"]))
+        *ours, last, there = re.split(r"\n(?:host\$ )?", far)
+        there = "cd %s; PATH=%s; %s; hotenv status --socket %s; hotenv stop --socket %s; echo stop $?" % (
+            project.dir, reader.env["PATH"], there, path, path)
         os.mkdir(str(project.root / "far"))
-        ours = [line for line in far.split("\n") if not line.startswith("host$ ")]
         for _ in range(2):  # and again, with what the first time left there
-            shown = reader.types([*ours[:-1], "%s %s" % (ours[-1], shlex.quote(there))])[-1]
+            shown = reader.types([*ours, "%s %s" % (last, shlex.quote(there))])[-1]
             assert "ran\n" in shown and re.search("forwarded|unknown", shown) and "stop 8\n" in shown, shown
             assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
     elif commands and "--prompt" in block:
@@ -4315,34 +4238,26 @@ def test_what_the_readme_shows_is_so(project, request, block):
             said = re.sub(r"Traceback[\s\S]*|\[hermetic\] for Python.*\n", "", said)
             pattern = "" if expected is None else re.escape(alike(expected)).replace(re.escape("..."), r"[\s\S]*")
             assert expected is None or re.fullmatch(pattern, alike(said)), (command, said)
-    elif block.startswith(("{", '"')):
-        [json.loads(text) for text in ([block] if "\n" in block and "}\n{" not in block else block.split("\n"))]
-    elif not block.startswith("["):  # configuration, which the tests of the guards write
+    else:
         assert re.search(r"[-=]>|[─│┌└▶►→]|\+--", block) or hotenv.parse_dotenv(block), "what is this? " + block
 
 
-def test_the_readme_is_short_and_says_what_surprises():
-    text = readme_text()
+def test_the_readme_is_short_says_what_surprises_and_names_the_options_and_exit_codes_of_the_program(project):
+    text, option = readme_text(), re.compile(r"(?<![\w-])(--[a-z][a-z-]+[a-z]|-[a-zA-Z])(?![\w-])")
     assert len(text.split()) <= 2900 and any("host$ " in block for block in README_BLOCKS)
     assert "pkill hotenv" not in text and "pkel/hotenv" in text and re.search(r"python-dotenv\W+(>=\s*)?1\.2\.3", text)
     assert hotenv.parse_dotenv("A=c2VjcmV0\nc2Vj=\n") == {"A": "c2VjcmV0", "c2Vj": ""}  # a wrapped value without quotes
     told = re.findall(r"(?i)[^.|]*\b(?:wrapped|second line|next line|unquoted)\b[^.|]*", text)
     assert any(re.search(r"\bnames?\b", each) for each in told), "names may hold a piece of a secret: say so"
-
-
-OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]+[a-z]|-[a-zA-Z])(?![\w-])")
-
-
-def test_the_reference_of_the_readme_and_the_program_have_the_same_options_and_exit_codes(project):
     helps = {command: called(project, command, "--help").stdout.decode().split("example")[0] for command in COMMANDS}
-    told = OPTION.findall(readme_text() + "".join(called(project, "help", topic).stdout.decode() for topic in TOPICS))
-    missing = {command: set(OPTION.findall(text)) - {*told, "-h", "--help"} for command, text in helps.items()}
+    told = option.findall(text + "".join(called(project, "help", topic).stdout.decode() for topic in TOPICS))
+    missing = {command: set(option.findall(said)) - {*told, "-h", "--help"} for command, said in helps.items()}
     assert not any(missing.values()), missing
-    reference = re.search(r"(?ims)^#+ [^\n]*(?:reference|commands)[^\n]*$(.*?)(?=^## |\Z)", readme_text())[1]
+    reference = re.search(r"(?ims)^#+ [^\n]*(?:reference|commands)[^\n]*$(.*?)(?=^## |\Z)", text)[1]
     cells = " ".join(line.split("|")[1] for line in reference.splitlines() if line.startswith("|"))
-    shown = set(OPTION.findall(" ".join(re.findall("`([^`]*)`", cells))))
-    assert len(shown) > 15 and not shown - {*OPTION.findall("".join(helps.values())), "--version", "-V"}
-    codes = {int(code) for code in re.findall(r"(?m)^\|\s*(\d+)\s*\|", readme_text())}
+    shown = set(option.findall(" ".join(re.findall("`([^`]*)`", cells))))
+    assert len(shown) > 15 and not shown - {*option.findall("".join(helps.values())), "--version", "-V"}
+    codes = {int(code) for code in re.findall(r"(?m)^\|\s*(\d+)\s*\|", text)}
     assert codes == {0, 1} | {value for name, value in vars(hotenv).items() if name.startswith("EXIT_")}
 
 
@@ -4357,8 +4272,8 @@ def installed_pythons():
     found = {}
     for path in glob.glob(PYENV + "/3.*/bin/python") + glob.glob("/usr/bin/python3.[0-9]*"):
         version = re.search(r"3\.(\d+)[^/]*(?:/bin/python)?$", path)
-        if version and 8 <= int(version.group(1)) <= 14 and "-config" not in path:
-            found.setdefault(int(version.group(1)), path)
+        if version and 8 <= int(version[1]) <= 14 and "-config" not in path:
+            found.setdefault(int(version[1]), path)
     found.setdefault(sys.version_info[1], sys.executable)
     return [found[min(found)], found[max(found)]]
 
@@ -4370,9 +4285,8 @@ FS, ANY = "--fs-readonly", "--fs-readonly=/"
 
 def landlock():
     """The version of Landlock here; 0 where there is none, or no guard that knows this machine."""
-    if not LINUX or os.uname().machine not in ("x86_64", "aarch64", "riscv64"):
-        return 0
-    return max(0, ctypes.CDLL(None).syscall(444, None, ctypes.c_long(0), 1))
+    known = LINUX and os.uname().machine in ("x86_64", "aarch64", "riscv64")
+    return known and max(0, ctypes.CDLL(None).syscall(444, None, ctypes.c_long(0), 1))
 
 
 only_kernel = pytest.mark.skipif(landlock() < 4, reason="needs a Linux whose Landlock refuses TCP (6.7)")
@@ -4380,12 +4294,11 @@ only_kernel = pytest.mark.skipif(landlock() < 4, reason="needs a Linux whose Lan
 
 @pytest.fixture(scope="module")
 def runtime(tmp_path_factory):
-    """A runtime directory of the tests' own, and in it a script as pip would write it: what it imports is compiled once."""
+    """A runtime directory of the tests' own; in it a script as pip would write it: what it imports is compiled once."""
     path = str(tmp_path_factory.mktemp("run"))
     os.chmod(path, 0o700)
-    with open(path + "/installed", "w") as file:
-        file.write(f"import sys\nsys.path.insert(0, {str(HERE)!r})\nimport hotenv\ndel sys.path[0]\n"
-                   "sys.exit(hotenv.main(sys.argv[1:]))\n")
+    Path(path, "installed").write_text("import sys\nsys.path.insert(0, %r)\nimport hotenv\ndel sys.path[0]\n"
+                                       "sys.exit(hotenv.main(sys.argv[1:]))\n" % str(HERE))
     return path
 
 
@@ -4399,28 +4312,40 @@ def environment(runtime, **more):
 def output_of(words, runtime, cwd, env=None, timeout=60, **kwargs):
     """These words, run until they end; what they say is text."""
     return subprocess.run([str(word) for word in words], cwd=str(cwd), env=env or environment(runtime), timeout=timeout,
-                          universal_newlines=True, **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
-                                                      "stderr": subprocess.PIPE, **kwargs})
+                          universal_newlines=True, **{"stdin": DEVNULL, "stdout": PIPE, "stderr": PIPE, **kwargs})
 
 
-def hermetic(python, guards, *target, runtime, cwd, env=None, **kwargs):
-    program = os.path.join(str(runtime), "installed")
-    program = program if os.path.exists(program) else str(HOTENV)
-    return output_of([python, program, "hermetic", *guards.split(), "--", *target], runtime, cwd, env, **kwargs)
+@pytest.fixture
+def hermetic(runtime, tmp_path):
+    """hermetic(guards, *target): what a program and its words said; by default in an empty directory."""
+    def run(guards, *target, python=sys.executable, cwd=tmp_path, **options):
+        words = [python, runtime + "/installed", "hermetic", *guards.split(), "--", *target]
+        return output_of(words, runtime, cwd, **options)
+    return run
+
+
+@pytest.fixture
+def guarded(hermetic, tmp_path):
+    """guarded(guards, code): what the code does in a Python that is started for it, or in hotenv's own process."""
+    def run(guards, code, python=PYTHONS[0], mode="bootstrapped", cwd=tmp_path, **options):
+        if mode == "bootstrapped":
+            return hermetic(guards, python, "-c", code, python=python, cwd=cwd, **options)
+        (Path(str(cwd)) / "target_script.py").write_text(code)
+        return hermetic(guards, str(cwd) + "/target_script.py", python=python, cwd=cwd, **options)
+    return run
 
 
 class Ears:
     """This machine, listening: what reaches it by TCP or UDP, in words of the transport."""
 
     def __enter__(self):
-        self.heard, self.tcp, self.udp = [], socket.socket(), None
-        for _ in range(20):  # one port for both
+        bound = False
+        while not bound:  # until one port is free for both
+            self.tcp, self.udp = socket.socket(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             self.tcp.bind(("127.0.0.1", 0))
-            self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             self.port = self.tcp.getsockname()[1]
             with contextlib.suppress(OSError):
-                self.udp.bind(("127.0.0.1", self.port))
-                break
+                bound = self.udp.bind(("127.0.0.1", self.port)) is None
         self.tcp.listen(50)
         return self
 
@@ -4429,48 +4354,48 @@ class Ears:
         self.udp.close()
 
     def reached(self):
-        ready = select.select([self.tcp, self.udp], [], [], 0)[0]
-        for each in ready:
-            each.accept()[0].close() if each is self.tcp else each.recv(100)
-        return ["tcp" if each is self.tcp else "udp" for each in ready]
+        """What has come since this was asked last."""
+        heard = []
+        for ready in iter(lambda: select.select([self.tcp, self.udp], [], [], 0)[0], []):
+            ready[0].accept()[0].close() if ready[0] is self.tcp else self.udp.recv(100)
+            heard.append("tcp" if ready[0] is self.tcp else "udp")
+        return heard
 
 
-C = "import ctypes, os, socket, struct; c = ctypes.CDLL(None, use_errno=True)\n"
-TO = "to = struct.pack('=H', 2) + struct.pack('!H', {port}) + bytes([127, 0, 0, 1]) + bytes(8)\n"
-NODE = "const s = require('net').connect({port}, '127.0.0.1', () => {{ s.end('x', () => process.exit()) }}); s.on('error', () => {{}})"
-NODE_UDP = "require('dgram').createSocket('udp4').on('error', () => {{}}).send('x', {port}, '127.0.0.1', () => process.exit())"
-PERL = "use IO::Socket::INET; IO::Socket::INET->new(PeerAddr => '127.0.0.1:{port}', Proto => '%s') and print {{*STDOUT}} 1"
-NATIVE = {  # guards, a program, and what it can do: reach, or change the file `victim`, or make `made`
-    "curl": (NET, ["curl", "-s", "-m", "1", "http://127.0.0.1:{port}/"], "tcp"),
-    "bash, TCP": (NET, ["bash", "-c", "echo x > /dev/tcp/127.0.0.1/{port}"], "tcp"),
-    "bash, UDP": (NET, ["bash", "-c", "echo x > /dev/udp/127.0.0.1/{port}"], "udp"),
-    "perl": (NET, ["perl", "-e", PERL % "tcp"], "tcp"),
-    "perl, UDP": (NET, ["perl", "-e", "use IO::Socket::INET; IO::Socket::INET->new(PeerAddr => '127.0.0.1:{port}', "
-                        "Proto => 'udp')->send('x')"], "udp"),
-    "node": (NET, ["node", "-e", NODE], "tcp"), "node, UDP": (NET, ["node", "-e", NODE_UDP], "udp"),
-    "isolated Python": (NET, ["sh", "-c", "{python} -I -c 'import socket; socket.create_connection((\"127.0.0.1\", "
-                              "{port}))'"], "tcp"),
-    "ctypes": (NET, ["{python}", "-c", C + TO + "print(c.connect(c.socket(2, 1, 0), to, 16))"], "tcp"),
-    "MPTCP": (NET, ["{python}", "-c", C + TO + "print(c.connect(c.socket(2, 1, 262), to, 16))"], "tcp"),
-    "MSG_FASTOPEN": (NET, ["{python}", "-c", C + TO + "print(c.sendto(c.socket(2, 1, 0), b'x', 1, 1 << 29, to, 16))"],
-                     "tcp"),
-    "ctypes, UDP": (NET, ["{python}", "-c", C + TO + "print(c.sendto(c.socket(2, 2, 0), b'x', 1, 0, to, 16))"], "udp"),
-    "io_uring": (NET, ["{python}", "-c", C + "r = c.syscall(425, 4, bytes(120)); r < 0 or open('made', 'w')"], "made"),
-    "system": (SUB, ["{python}", "-c", C + "c.system(b'echo x > made')"], "made"),
-    "fork": (SUB, ["{python}", "-c", C + "c.fork() or open('made', 'w')"], "made"),
-    "a child of a shell": (SUB, ["bash", "-c", "/bin/sh -c 'echo x > made'; (echo x > made)"], "made"),
-    "execve": (SUB, ["perl", "-e", "exec '/bin/sh', '-c', 'echo x > made'"], "made"),
-    "creat": (ANY, ["{python}", "-c", C + "c.creat(b'made', 0o600)"], "made"),
-    "a shell": (ANY, ["sh", "-c", "echo x > made"], "made"), "mkdir": (ANY, ["mkdir", "made"], "made"),
-    "link": (ANY, ["ln", "victim", "made"], "made"), "rename": (ANY, ["mv", "victim", "made"], "made"),
-    "append": (ANY, ["sh", "-c", "echo x >> victim"], "victim"), "remove": (ANY, ["rm", "-f", "victim"], "victim"),
-    "truncate": (ANY, ["perl", "-e", "truncate 'victim', 1"], "victim"),
-    "chmod": (ANY, ["chmod", "604", "victim"], "victim"), "touch": (ANY, ["touch", "victim"], "victim"),
-    "sqlite ATTACH": (ANY, ["{python}", "-c", "import sqlite3; sqlite3.connect(':memory:').execute(\"ATTACH 'made' AS "
-                            "a\").execute('create table a.t(x)')"], "made"),
-    "readline": (ANY, ["{python}", "-c", "import readline; readline.write_history_file('made')"], "made"),
-    "beside --fs-write": (ANY + " --fs-write dir", ["sh", "-c", "echo x > dir/in && echo x > made"], "made"),
-}
+def c_calls(code):
+    """A Python that makes these calls past all that Python knows of them; `to` is our port."""
+    return ["{python}", "-c", "import ctypes, os, socket, struct; c = ctypes.CDLL(None, use_errno=True)\n"
+            "to = struct.pack('=H', 2) + struct.pack('!H', {port}) + bytes([127, 0, 0, 1]) + bytes(8)\n" + code]
+
+
+NODE = ("const s = require('net').connect({port}, '127.0.0.1', () => {{ s.end('x', () => process.exit()) }}); "
+        "s.on('error', () => {{}})")
+NODE_UDP = ("require('dgram').createSocket('udp4').on('error', () => {{}}).send('x', {port}, '127.0.0.1', "
+            "() => process.exit())")
+PERL = ("use IO::Socket::INET; (IO::Socket::INET->new(PeerAddr => '127.0.0.1:{port}', Proto => '%s') or exit)"
+        "->send('x')")
+# Guards; what a program can do: reach, change the file `victim`, make `made` (? not by every kernel); the program.
+NATIVE = [
+    (NET, "tcp", "curl -s -m 1 http://127.0.0.1:{port}/"), (NET, "tcp", "bash -c 'echo x > /dev/tcp/127.0.0.1/{port}'"),
+    (NET, "udp", "bash -c 'echo x > /dev/udp/127.0.0.1/{port}'"), (NET, "tcp", ["perl", "-e", PERL % "tcp"]),
+    (NET, "udp", ["perl", "-e", PERL % "udp"]), (NET, "tcp", ["node", "-e", NODE]),
+    (NET, "udp", ["node", "-e", NODE_UDP]), (SUB, "made", c_calls("c.system(b'echo x > made')")),
+    (NET, "tcp", ["sh", "-c", "{python} -I -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))'"]),
+    (NET, "tcp", c_calls("print(c.connect(c.socket(2, 1, 0), to, 16))")),
+    (NET, "tcp?", c_calls("print(c.connect(c.socket(2, 1, 262), to, 16))")),  # MPTCP
+    (NET, "tcp?", c_calls("print(c.sendto(c.socket(2, 1, 0), b'x', 1, 1 << 29, to, 16))")),  # MSG_FASTOPEN
+    (NET, "udp", c_calls("print(c.sendto(c.socket(2, 2, 0), b'x', 1, 0, to, 16))")),
+    (NET, "made?", c_calls("r = c.syscall(425, 4, bytes(120)); r < 0 or open('made', 'w')")),  # io_uring
+    (SUB, "made", c_calls("c.fork() or open('made', 'w')")), (ANY, "made", "mkdir made"),
+    (SUB, "made", "bash -c \"/bin/sh -c 'echo x > made'; (echo x > made)\""),
+    (SUB, "made", ["perl", "-e", "exec '/bin/sh', '-c', 'echo x > made'"]),
+    (ANY, "made", c_calls("c.creat(b'made', 0o600)")), (ANY, "made", "sh -c 'echo x > made'"),
+    (ANY, "made", "ln victim made"), (ANY, "made", "mv victim made"), (ANY, "victim", "sh -c 'echo x >> victim'"),
+    (ANY, "victim", "rm -f victim"), (ANY, "victim", "perl -e \"truncate 'victim', 1\""),
+    (ANY, "victim", "touch victim"), (ANY, "victim", "chmod 604 victim"), (ANY, "made", ["{python}", "-c",
+        "import sqlite3; sqlite3.connect(':memory:').execute(\"ATTACH 'made' AS a\").execute('create table a.t(x)')"]),
+    (ANY, "made", ["{python}", "-c", "import readline; readline.write_history_file('made')"]),
+    (ANY + " --fs-write dir", "made", "sh -c 'echo x > dir/in && echo x > made'")]
 
 
 def effects(here, ears):
@@ -4479,10 +4404,10 @@ def effects(here, ears):
     return ears.reached() + ["victim"] * changed + ["made"] * os.path.lexists(str(here / "made"))
 
 
-def native_stage(tmp_path, uid=None):
-    here = tmp_path / "here"
-    shutil.rmtree(str(here), ignore_errors=True)
-    (here / "dir").mkdir(parents=True)
+def native_stage(base, uid=None):
+    """A fresh directory with a victim."""
+    here = Path(tempfile.mkdtemp(dir=str(base)))
+    (here / "dir").mkdir()
     (here / "victim").write_text("precious")
     (here / "victim").chmod(0o600)
     os.utime(str(here / "victim"), (1e9, 1e9))
@@ -4491,370 +4416,317 @@ def native_stage(tmp_path, uid=None):
     return here
 
 
-def native_case(what, python, port):
-    guards, words, effect = NATIVE[what]
-    words = [word.format(python=python, port=port) for word in words]
-    if not shutil.which(words[0]):
+def words_of(program, **meant):
+    """The words of a program of these tables; a skip where it is not installed."""
+    words = [word.format(**meant) for word in (shlex.split(program) if isinstance(program, str) else program)]
+    if not (shutil.which(words[0]) or words[0].startswith("./")):
         pytest.skip(words[0] + " is not installed")
-    return guards, words, effect
+    return words
 
 
 @only_kernel
-@pytest.mark.parametrize("what", NATIVE)
-def test_the_kernel_closes_what_no_hook_sees(runtime, tmp_path, what):
-    python = random.Random(f"{SEED}{what}").choice(PYTHONS)
-    with Ears() as ears:
-        guards, words, effect = native_case(what, python, ears.port)
-        output_of(words, runtime, native_stage(tmp_path))
-        if what not in ("io_uring", "MPTCP", "MSG_FASTOPEN"):  # which not every kernel has
-            assert effect in effects(tmp_path / "here", ears), "else nothing is shown"
-        effects(tmp_path / "here", ears)
-        here = native_stage(tmp_path)
-        done = hermetic(python, guards, *words, runtime=runtime, cwd=here)
-        assert done.returncode not in (1, 2) or "hotenv" not in done.stderr, done.stderr
-        assert effects(here, ears) == [], done.stderr
+@pytest.mark.parametrize("user", [None, pytest.param(STRANGER, marks=only_root)], ids=["us", "a plain user"])
+def test_the_kernel_closes_what_no_hook_sees(hermetic, runtime, project, tmp_path, user):
+    if user:
+        project.for_strangers()
+        for place in [tmp_path, *tmp_path.parents][:3]:
+            place.chmod(0o755)
+        os.chown(str(project.base), user, user)
+
+    def check(row):
+        guards, effect, program = row
+        python = project.program[0] if user else random.Random(f"{SEED}{row}").choice(PYTHONS)
+        with Ears() as ears:
+            words, here = words_of(program, python=python, port=ears.port), native_stage(tmp_path, user)
+            if user:
+                done = project.hotenv("hermetic", *guards.split(), "--", *words, cwd=str(here), preexec_fn=become(user))
+                assert b"hotenv: " not in done.stderr, done.stderr
+            else:
+                free = native_stage(tmp_path)
+                output_of(words, runtime, free)
+                assert effect in effects(free, ears) or "?" in effect, "else nothing is shown"
+                done = hermetic(guards, *words, python=python, cwd=here)
+                assert done.returncode not in (1, 2) or "hotenv" not in done.stderr, done.stderr
+            assert effects(here, ears) == [], done.stderr
+    side_by_side(NATIVE, check)
 
 
-@only_kernel
-@only_root
-def test_the_kernel_closes_it_for_a_plain_user_too(project, tmp_path):
-    project.for_strangers()
-    tmp_path.chmod(0o755)
-    for parent in list(tmp_path.parents)[:2]:
-        parent.chmod(0o755)
-    os.chown(str(project.base), STRANGER, STRANGER)
-    with Ears() as ears:
-        for what in NATIVE:
-            guards, words, _ = NATIVE[what]
-            words = [word.format(python=project.program[0], port=ears.port) for word in words]
-            here = native_stage(tmp_path, STRANGER)
-            if shutil.which(words[0]):
-                done = project.hotenv("hermetic", *guards.split(), "--", *words, cwd=str(here), preexec_fn=become(STRANGER))
-                assert effects(here, ears) == [] and b"hotenv: " not in done.stderr, (what, done.stderr)
-
-
-SERVER = ("import socket, threading; s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); print(s.getsockname()[1], "
-          "flush=True); s.settimeout(20); c = s.accept()[0]; c.sendall(b'served'); c.close()")
+SERVER = ("import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); s.settimeout(20); "
+          "print(s.getsockname()[1], flush=True); c = s.accept()[0]; c.sendall(b'served'); c.close()")
 POOL = ("import multiprocessing as m, sys\nif __name__ == '__main__':\n  import multiprocessing.shared_memory as s\n"
         "  b = s.SharedMemory(create=True, size=9); b.close(); b.unlink()\n  with m.get_context('fork').Pool(2) as p:\n"
         "    assert p.map(abs, [-1, 2]) == [1, 2]\n  l = m.Lock(); l.acquire(); l.release(); q = m.Queue(); q.put(1)\n"
         "  assert q.get(timeout=20) == 1\n")
-HARMLESS = {
-    "threads": ("--no-network --no-subprocess --fs-readonly=/", ["{python}", "-c", "import threading as t; n = [];\n"
-                "for i in range(9): x = t.Thread(target=n.append, args=(i,)); x.start(); x.join()\nassert len(n) == 9"]),
-    "pools, locks, queues": ("--no-network --fs-readonly=/", ["{python}", "-c", POOL]),
-    "sqlite in memory": ("--no-network --no-subprocess --fs-readonly=/", ["{python}", "-c", "import sqlite3; "
-                         "sqlite3.connect(':memory:').execute('create table t(x)')"]),
-    "pipes": (ANY + " " + NET, ["sh", "-c", "echo one | cat | grep -q one && echo x > /dev/null"]),
-    "git": (ANY + " " + NET, ["git", "log", "--oneline", "-1"]),
-    "node, threads": ("--no-network --fs-readonly=/ --no-subprocess", ["node", "-e", "require('fs').readFile('victim', "
-                      "(e, d) => {{ if (String(d) !== 'precious') process.exit(3) }})"]),
-    "pytest": (NET, ["{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]),
-    "writing": (ANY + " --fs-write .", ["sh", "-c", "echo x > made && mv made other && mkdir -p d/e && rm -r d other && chmod "
-                                        "600 victim"]),
-    "devices": (ANY, ["sh", "-c", "echo x > /dev/null; echo x 2>&1 > /dev/stdout; echo y >&2"]),
-    "unix sockets": (NET, ["perl", "-e", "use Socket; socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or exit 3"]),
-    "a script without a first line": (SUB, ["./plain"]),
-}
+ALL = "--no-network --no-subprocess --fs-readonly=/"
+HARMLESS = [
+    (ANY + " " + NET, ["{python}", "-c", POOL]), (ANY + " " + NET, "git log --oneline -1"), (SUB, "./plain"),
+    (ANY + " " + NET, "sh -c 'echo one | cat | grep -q one && echo x > /dev/null'"),
+    (ALL, ["{python}", "-c", "import sqlite3, threading as t; n = []\nfor i in range(9): x = t.Thread(target=n.append, "
+     "args=(i,)); x.start(); x.join()\nassert len(n) == 9; sqlite3.connect(':memory:').execute('create table t(x)')"]),
+    (ALL, ["node", "-e", "require('fs').readFile('victim', (e, d) => process.exit(String(d) === 'precious' ? 0 : 3))"]),
+    (NET, "{python} -m pytest -q -p no:cacheprovider test_it.py"),
+    (ANY + " --fs-write .", "sh -c 'echo x > a && mv a b && mkdir -p d/e && rm -r d b && chmod 600 victim'"),
+    (ANY, "sh -c 'echo x > /dev/null; echo x 2>&1 > /dev/stdout; echo y >&2'"),
+    (NET, ["perl", "-e", "use Socket; socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or exit 3"])]
 
 
 @only_kernel
-@pytest.mark.parametrize("what", HARMLESS)
-def test_the_kernel_leaves_alone_what_a_harmless_program_does(runtime, tmp_path, what):
-    guards, words = HARMLESS[what]
-    here, python = native_stage(tmp_path), sys.executable
-    words = [word.format(python=python) for word in words]
-    if not shutil.which(words[0], path=os.environ["PATH"] + ":" + str(here)) and not words[0].startswith("./"):
-        pytest.skip(words[0] + " is not installed")
-    (here / "test_it.py").write_text("def test_one(): assert True\n")
-    (here / "plain").write_text("#!/bin/sh\nexit 0\n")
-    (here / "plain").chmod(0o755)
-    if what == "git":
-        identity = ["-c", "user.name=n", "-c", "user.email=e@x"]
-        for line in (["init", "-q"], ["add", "victim"], [*identity, "commit", "-qm", "first"]):
-            subprocess.run(["git", *line], cwd=str(here), check=True, timeout=PATIENCE)
-    with open(str(tmp_path / "out"), "wb") as out:  # redirected, as by a caller
-        done = hermetic(python, guards, *words, runtime=runtime, cwd=here, stdout=out)
-    assert done.returncode == 0, done.stderr
+def test_the_kernel_leaves_alone_what_a_harmless_program_does(hermetic, tmp_path):
+    def check(row):
+        guards, program = row
+        words, here = words_of(program, python=sys.executable), native_stage(tmp_path)
+        (here / "test_it.py").write_text("def test_one(): assert True\n")
+        executable(here / "plain", "#!/bin/sh\nexit 0\n")
+        if "git" in program:
+            identity = ["-c", "user.name=n", "-c", "user.email=e@x"]
+            for line in (["init", "-q"], ["add", "victim"], [*identity, "commit", "-qm", "first"]):
+                subprocess.run(["git", *line], cwd=str(here), check=True, timeout=PATIENCE)
+        with tempfile.TemporaryFile() as out:  # redirected, as by a caller
+            done = hermetic(guards, *words, cwd=here, stdout=out)
+        assert done.returncode == 0, done.stderr
+    side_by_side(HARMLESS, check)
 
 
 @only_kernel
 def test_a_program_without_network_may_serve_on_this_machine(runtime, tmp_path):
-    for words in ([sys.executable, "-c", SERVER], ["sh", "-c", " ".join(map(shlex.quote, [sys.executable, "-Ic", SERVER]))]):
+    for words in (["-c", SERVER], ["-Ic", SERVER]):
+        words = [sys.executable, *words] if words[0] == "-c" else ["sh", "-c", shlex.join([sys.executable, *words])]
         process = subprocess.Popen([sys.executable, str(HOTENV), "hermetic", NET, "--", *words], cwd=str(tmp_path),
-                                   env=environment(runtime), stdout=subprocess.PIPE)
+                                   env=environment(runtime), stdout=PIPE)
         with process, socket.create_connection(("127.0.0.1", int(process.stdout.readline())), 20) as client:
             assert answer(client) == b"served"
         assert process.returncode == 0
 
 
-# ---- where the kernel, or a sandbox around us, refuses
-
-
 def refusing(calls, error):
     """A preexec_fn that answers these system calls with this error, as a container's profile does."""
-    numbers = {"landlock": [444, 445, 446], "seccomp": [], "prctl": [{"x86_64": 157}.get(os.uname().machine, 167)]}[calls]
+    own, prctl = {"x86_64": 157}.get(os.uname().machine, 167), ctypes.CDLL(None, use_errno=True).prctl
     program = [(0x20, 0, 0, 0)]
     if calls == "seccomp":  # prctl(PR_SET_SECCOMP) alone
-        program += [(0x15, 0, 3, {"x86_64": 157}.get(os.uname().machine, 167)), (0x20, 0, 0, 16), (0x15, 0, 1, 22),
-                    (0x06, 0, 0, 0x50000 | error)]
-    for number in numbers:
+        program += [(0x15, 0, 3, own), (0x20, 0, 0, 16), (0x15, 0, 1, 22), (0x06, 0, 0, 0x50000 | error)]
+    for number in {"landlock": [444, 445, 446], "prctl": [own]}.get(calls, ()):
         program += [(0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | error)]
-    code = b"".join(struct.pack("HBBI", *line) for line in [*program, (0x06, 0, 0, 0x7FFF0000)])
-
+    code = [struct.pack("HBBI", *line) for line in [*program, (0x06, 0, 0, 0x7FFF0000)]]
+    buffer = ctypes.create_string_buffer(b"".join(code))
     def apply():
-        libc, buffer = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(code)
-        wanted = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(buffer))
-        if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, wanted, 0, 0):
+        wanted = struct.pack("HxxxxxxP", len(code), ctypes.addressof(buffer))
+        if prctl(38, 1, 0, 0, 0) or prctl(22, 2, wanted, 0, 0):
             os._exit(99)
     return apply
 
 
 @only_kernel
-@pytest.mark.parametrize("error", [errno.ENOSYS, errno.EPERM], ids=["ENOSYS", "EPERM"])
-@pytest.mark.parametrize("calls", ["landlock", "seccomp", "prctl"])
-def test_where_the_kernel_refuses_a_python_has_its_hook_and_another_program_is_refused(runtime, tmp_path, calls, error):
-    python = random.Random(f"{SEED}{calls}{error}").choice(PYTHONS)
-    outside = {"runtime": runtime, "cwd": native_stage(tmp_path), "preexec_fn": refusing(calls, error)}
-    code = "import socket; socket.create_connection(('127.0.0.1', 9), 1)"
-    done = hermetic(python, "--no-network --fs-readonly=/ --trace", python, "-c", code, **outside)
-    assert done.returncode == 2 and "blocked socket.create_connection" in done.stderr, done.stderr
-    assert done.stderr.splitlines().count("[hermetic] for Python code only: fs-readonly, no-network") == 1, done.stderr
-    done = hermetic(python, ANY, "touch", "victim", **outside)
-    assert done.returncode == 1 and "--fs-readonly" in done.stderr and done.stderr.startswith("hotenv: "), done.stderr
-    with Ears() as ears:
-        hermetic(python, NET, "bash", "-c", f"echo x > /dev/tcp/127.0.0.1/{ears.port}", **outside)
-        assert effects(outside["cwd"], ears) == []
+def test_where_the_kernel_refuses_a_python_has_its_hook_and_another_program_is_refused(hermetic, guarded, tmp_path):
+    def check(row):
+        python, here = random.Random(f"{SEED}{row}").choice(PYTHONS), native_stage(tmp_path)
+        outside = {"python": python, "cwd": here, "preexec_fn": refusing(*row)}
+        code = "import socket; socket.create_connection(('127.0.0.1', 9), 1)"
+        done = guarded("--no-network --fs-readonly=/ --trace", code, **outside)
+        assert done.returncode == 2 and "blocked socket.create_connection" in done.stderr, done.stderr
+        assert done.stderr.count("[hermetic] for Python code only: fs-readonly, no-network\n") == 1, done.stderr
+        done = hermetic(ANY, "touch", "victim", **outside)
+        assert done.returncode == 1 and re.match("hotenv: .*--fs-readonly", done.stderr), done.stderr
+        with Ears() as ears:
+            hermetic(NET, "bash", "-c", f"echo x > /dev/tcp/127.0.0.1/{ears.port}", **outside)
+            assert effects(here, ears) == []
+    side_by_side(itertools.product(["landlock", "seccomp", "prctl"], [errno.ENOSYS, errno.EPERM]), check)
 
 
-def test_what_only_the_hook_holds_is_said_once_and_only_with_trace(runtime, tmp_path):
+def test_what_only_the_hook_holds_is_said_once_and_only_with_trace_and_where_no_guard_is_on(guarded):
     code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'pass'])"
-    for guards, count in (LOCAL + " --trace", 1), (LOCAL, 0), (IMP + " --trace", 0):
-        done = hermetic(sys.executable, guards, sys.executable, "-c", code, runtime=runtime, cwd=tmp_path)
+    for guards, count in (LOCAL + " --trace", 1), (LOCAL, 0), (IMP + " --trace", 0), ("--allow-localhost", 0):
+        done = guarded(guards, code, python=sys.executable)
         assert done.stderr.count("for Python code only: no-network") == count and done.returncode == 0, done.stderr
+        assert ("no guard is on" in done.stderr) == (guards == "--allow-localhost")
 
 
-ASK = "import socket; s = socket.socket(socket.AF_UNIX); s.connect({path!r}); s.sendall(b'{{\"command\":\"dump\"}}\\n'); " \
-      "print(s.recv(9999))"
+ASK = ("import socket; s = socket.socket(socket.AF_UNIX); s.connect({path!r}); "
+       "s.sendall(b'{{\"command\":\"dump\"}}\\n'); print(s.recv(9999))")
 
 
 @only_linux
-@pytest.mark.parametrize("guards", [NET, SUB, ANY, "--no-network --mask"])
-def test_a_guarded_program_of_any_kind_is_marked_and_cannot_ask_the_session(project, guards):
+def test_a_guarded_program_of_any_kind_is_marked_and_cannot_ask_the_session(project):
     project.serve(b"TOKEN=sk-live-51H8sVq0\n")
-    ask = ASK.format(path=project.socket_path())
-    assert b"sk-live" in output_of([sys.executable, "-Ic", ask], project.base, project.dir).stdout.encode()
+    ask, env = ASK.format(path=project.socket_path()), environment(project.base)
+    assert "sk-live" in output_of([sys.executable, "-Ic", ask], project.base, project.dir).stdout
     limit = "import resource; print(resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1] % 4096)"
-    env = environment(project.base)
-    marked = project.hotenv("run", *guards.split(), "--", sys.executable, "-Ic", limit, env=env)
-    assert marked.stdout == b"1117\n", marked.stderr
-    done = project.hotenv("run", *guards.split(), "--", sys.executable, "-Ic", ask, env=env)
-    assert b"sk-live" not in done.stdout and b"hotenv: " not in done.stderr, done
+    for guards in (NET, SUB, ANY, NET + " --mask"):
+        marked, done = [project.hotenv("run", *guards.split(), "--", sys.executable, "-Ic", code, env=env)
+                        for code in (limit, ask)]
+        assert marked.stdout == b"1117\n", (guards, marked.stderr)
+        assert b"sk-live" not in done.stdout and b"hotenv: " not in done.stderr, (guards, done)
 
 
 # ==== hermetic ========================================================================================================
 # What guarded Python programs may do. One line, one action, each in a process of its own.
 
-def as_run(project, text, *words):
-    """`hotenv run` with these words, behind a session that holds this text."""
-    project.serve(text)
-    return project.hotenv("run", *words, env=environment(project.base), input="", universal_newlines=True)
-
-
-def guarded(python, mode, guards, code, runtime, cwd, env=None):
-    """Run `code` under guards: in hotenv's own process, or in a Python that is started for it."""
-    if mode == "bootstrapped":
-        return hermetic(python, guards, python, "-c", code, runtime=runtime, cwd=cwd, env=env)
-    script = os.path.join(str(cwd), "target_script.py")
-    with open(script, "w") as file:
-        file.write(code)
-    return hermetic(python, guards, script, runtime=runtime, cwd=cwd, env=env)
-
-
 CONNECT = "import socket; socket.create_connection(('0.1.2.3', 80), 0.2)"
 CONNECT_BLOCKED = "[hermetic] blocked socket.create_connection host=0.1.2.3 reason=no-network"
 GUARDS = {"NET": NET, "LOCAL": LOCAL, "SUB": SUB, "IMP": IMP, "FS": FS, "ANY": ANY}
+REASONS = {"NET": "no-network", "SUB": "no-subprocess", "IMP": "strict-imports", "ANY": "fs-readonly"}
 
 
 def actions(table):
-    """[(guards, action)] of a table: guards | action ~~ action ...; modules that an action names are imported."""
-    lines = [line.split("|", 1) for line in re.sub(r"\n +", " ", table).strip().splitlines()]
-    found = [(guards.strip(), action.strip()) for guards, row in lines for action in row.split("~~")]
-    return [(guards, "".join(f"import {name}; " for name in sorted(set(re.findall(r"(?<![\w.'\"/])([a-z_]\w*)\.(?=\w)", action)))
-                             if importlib.util.find_spec(name)) + action) for guards, action in found]
+    """[(guards, action, trace)] of a table: guards | action => trace ~~ action ...; imports what an action names."""
+    found = []
+    for guards, row in [line.split("|", 1) for line in re.sub(r"\n +", " ", table).strip().splitlines()]:
+        guards = guards.strip()
+        for action, _, trace in [each.strip().partition(" => ") for each in row.split("~~")]:
+            names = sorted(set(re.findall(r"(?<![\w.'\"/])([a-z_]\w*)\.(?=\w)", action)))
+            action = "".join(f"import {name}; " for name in names if importlib.util.find_spec(name)) + action
+            found.append((GUARDS.get(guards, guards), action, trace and trace + " reason=" + REASONS[guards]))
+    return found
 
 
 # guards | the action. `here` is the current directory, with a file `victim`; `outside`, beside it, has a file `old`.
 BLOCKED = actions(r"""
-NET   | socket.create_connection(("0.1.2.3", 80), 0.2) ~~ socket.create_connection(("example.invalid", 80), 0.2)
-        ~~ socket.create_connection(("localhost", 9), 0.2) ~~ socket.create_connection(("127.0.0.1", 9), 0.2)
-        ~~ socket.socket().connect(("0.1.2.3", 80)) ~~ socket.socket().connect(("example.invalid", 80))
-        ~~ socket.socket().connect_ex(("0.1.2.3", 80)) ~~ socket.socket().connect_ex(("example.invalid", 80))
-        ~~ socket.socket(socket.AF_INET6).connect(("::1", 9))
-        ~~ socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("0.1.2.3", 9))
-        ~~ socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", 0, ("0.1.2.3", 9))
-        ~~ socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("example.invalid", 9))
-        ~~ socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendmsg([b"x"], [], 0, ("0.1.2.3", 9))
-        ~~ socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(("0.1.2.3", 9))
-        ~~ socket.getaddrinfo("example.invalid", 80) ~~ socket.gethostbyname("example.invalid")
-        ~~ socket.gethostbyaddr("0.1.2.3") ~~ socket.getnameinfo(("0.1.2.3", 80), 0)
-        ~~ socket.socket().bind(("0.0.0.0", 0)) ~~ socket.socket().bind(("", 0))
-        ~~ socket.socket().bind(("example.invalid", 0)) ~~ _socket.socket(2, 1).connect(("0.1.2.3", 80))
-        ~~ import urllib.request; urllib.request.urlopen("http://0.1.2.3/", timeout=0.2)
-        ~~ import http.client; http.client.HTTPConnection("example.invalid", timeout=0.2).connect()
-        ~~ smtplib.SMTP("0.1.2.3", timeout=0.2)
-        ~~ asyncio.new_event_loop().run_until_complete(asyncio.open_connection("0.1.2.3", 80))
-        ~~ t = threading.Thread(target=lambda: socket.create_connection(("0.1.2.3", 80), 0.2)); t.start(); t.join()
-        ~~ pid = os.fork(); pid or socket.create_connection(("0.1.2.3", 80), 0.2); import sys;
-        sys.exit(os.waitpid(pid, 0)[1] >> 8)
-        ~~ sys.modules.pop("_socket", 0); import _socket; _socket.socket(2, 1).connect(("0.1.2.3", 80))
-LOCAL | socket.create_connection(("0.1.2.3", 80), 0.2)
-        ~~ socket.create_connection(("169.254.169.254", 80), 0.2, ("127.0.0.1", 0))
-        ~~ socket.create_connection(("128.0.0.1", 80), 0.2, ("127.0.0.1", 0))
-        ~~ socket.create_connection(("notlocalhost", 80), 0.2)
-        ~~ socket.create_connection(("localhost.example.invalid", 80), 0.2)
-        ~~ socket.create_connection(("0.0.0.0", 9), 0.2)
-        ~~ socket.socket(socket.AF_INET6).connect(("::ffff:0.1.2.3", 80))
+NET   | socket.create_connection(("0.1.2.3", 80), 0.2) ~~ socket.create_connection(("example.invalid", 80), 0.2) =>
+    socket.create_connection host=example.invalid ~~ socket.create_connection(("localhost", 9), 0.2) ~~
+    socket.create_connection(("127.0.0.1", 9), 0.2) ~~ socket.socket().connect(("0.1.2.3", 80)) => socket.connect
+    host=0.1.2.3 ~~ socket.socket().connect(("example.invalid", 80)) => socket.connect host=example.invalid ~~
+    socket.socket().connect_ex(("0.1.2.3", 80)) ~~ socket.socket().connect_ex(("example.invalid", 80)) ~~
+    socket.socket(socket.AF_INET6).connect(("::1", 9)) ~~ socket.socket(2, 2).sendto(b"x", ("0.1.2.3", 9)) ~~
+    socket.socket(2, 2).sendto(b"x", 0, ("0.1.2.3", 9)) ~~ socket.socket(2, 2).sendto(b"x", ("example.invalid", 9)) ~~
+    socket.socket(2, 2).sendmsg([b"x"], [], 0, ("0.1.2.3", 9)) ~~ socket.socket(2, 2).connect(("0.1.2.3", 9)) ~~
+    socket.getaddrinfo("example.invalid", 80) ~~ socket.gethostbyname("example.invalid") ~~
+    socket.gethostbyaddr("0.1.2.3") ~~ socket.getnameinfo(("0.1.2.3", 80), 0) ~~ socket.socket().bind(("0.0.0.0", 0)) ~~
+    socket.socket().bind(("", 0)) ~~ socket.socket().bind(("example.invalid", 0)) ~~ _socket.socket(2,
+    1).connect(("0.1.2.3", 80)) ~~ import urllib.request as u; u.urlopen("http://example.invalid") =>
+    socket.create_connection host=example.invalid ~~ smtplib.SMTP("0.1.2.3", timeout=0.2) ~~
+    asyncio.run(asyncio.open_connection("0.1.2.3", 80)) ~~ t = threading.Thread(target=lambda:
+    socket.create_connection(("0.1.2.3", 80), 0.2)); t.start(); t.join() ~~ pid = os.fork(); pid or
+    socket.create_connection(("0.1.2.3", 80), 0.2); import sys; sys.exit(os.waitpid(pid, 0)[1] >> 8) ~~
+    sys.modules.pop("_socket", 0); import _socket; _socket.socket(2, 1).connect(("0.1.2.3", 80))
+LOCAL | socket.create_connection(("0.1.2.3", 80), 0.2) ~~ socket.create_connection(("169.254.169.254", 80), 0.2,
+    ("127.0.0.1", 0)) ~~ socket.create_connection(("128.0.0.1", 80), 0.2, ("127.0.0.1", 0)) ~~
+    socket.create_connection(("notlocalhost", 80), 0.2) ~~ socket.create_connection(("localhost.example.invalid", 80),
+    0.2) ~~ socket.create_connection(("0.0.0.0", 9), 0.2) ~~ socket.socket(socket.AF_INET6).connect(("::ffff:0.1.2.3",
+    80))
 --no-network --allow-domain internal | socket.getaddrinfo("metadata.google.internal", 80)
 --no-network --allow-domain 254 | socket.create_connection(("169.254.169.254", 80), 0.2, ("127.0.0.1", 0))
---no-network --allow-domain example.invalid | socket.getaddrinfo("example.invalid.evil.test", 80)
-        ~~ socket.getaddrinfo("notexample.invalid", 80)
+--no-network --allow-domain example.invalid | socket.getaddrinfo("example.invalid.evil.test", 80) ~~
+    socket.getaddrinfo("notexample.invalid", 80)
 --no-network --allow-domain 0.1.2.3 | socket.create_connection(("0.1.2.30", 80), 0.2)
 --no-network --allow-domain 2852039166.test | socket.create_connection(("2852039166", 80), 0.2, ("127.0.0.1", 0))
-SUB   | subprocess.run(["touch", "made"]) ~~ subprocess.check_output(["touch", "made"])
-        ~~ subprocess.getoutput("touch made") ~~ subprocess.Popen(["touch", "made"]).wait()
-        ~~ subprocess.Popen("touch made", shell=True).wait()
-        ~~ subprocess.Popen(["touch", "made"], close_fds=False).wait() ~~ os.system("touch made")
-        ~~ os.popen("touch made").read() ~~ os.execv("/bin/sh", ["sh", "-c", "touch made"])
-        ~~ os.execvp("touch", ["touch", "made"]) ~~ os.execvpe("touch", ["touch", "made"], dict(os.environ))
-        ~~ os.spawnv(os.P_WAIT, "/bin/sh", ["sh", "-c", "touch made"])
-        ~~ os.posix_spawn("/bin/sh", ["sh", "-c", "touch made"], os.environ)
-        ~~ os.posix_spawnp("touch", ["touch", "made"], os.environ)
-        ~~ posix.execv("/bin/sh", ["sh", "-c", "touch made"]) ~~ os.fork() or os._exit(0)
-        ~~ os.forkpty()[0] or os._exit(0) ~~ pty.spawn(["touch", "made"])
-        ~~ asyncio.new_event_loop().run_until_complete(asyncio.create_subprocess_exec("touch", "made"))
-        ~~ import multiprocessing as m; m.get_context("spawn").Process(target=print).start()
-        ~~ import multiprocessing as m; m.get_context("fork").Process(target=print).start()
-        ~~ import _posixsubprocess, multiprocessing.util as u; u.spawnv_passfds(b"/bin/sh", [b"sh", b"-c", b"touch
-        made"], [])
-        ~~ import concurrent.futures as f; f.ProcessPoolExecutor(1).submit(print).result(5)
-ANY   | open("made", "w") ~~ open("made", "x") ~~ open("victim", "a") ~~ open("victim", "r+")
-        ~~ io.FileIO("made", "w") ~~ pathlib.Path("made").write_text("x") ~~ pathlib.Path("made").touch()
-        ~~ pathlib.Path("victim").unlink() ~~ os.open("made", os.O_WRONLY | os.O_CREAT)
-        ~~ os.open("made", os.O_RDONLY | os.O_CREAT) ~~ os.open("victim", os.O_WRONLY | os.O_TRUNC)
-        ~~ os.remove("victim") ~~ os.rename("victim", "made") ~~ os.replace("victim", "made") ~~ os.mkdir("made")
-        ~~ os.makedirs("made/deep") ~~ os.rmdir("dir") ~~ os.link("victim", "made") ~~ os.symlink("victim", "made")
-        ~~ os.chmod("victim", 0o600) ~~ os.fchmod(os.open("victim", os.O_RDONLY), 0o600) ~~ os.chown("victim", -1, -1)
-        ~~ os.utime("victim", (1, 1)) ~~ os.truncate("victim", 0)
-        ~~ hasattr(os, "setxattr") and os.setxattr("victim", "user.x", b"x") or open("made", "w")
-        ~~ shutil.copy("victim", "made") ~~ shutil.move("victim", "made") ~~ shutil.rmtree("dir")
-        ~~ tempfile.mkdtemp(dir=".") ~~ sqlite3.connect("made") ~~ sqlite3.connect("file:made?mode=rwc", uri=True)
-        ~~ socket.socket(socket.AF_UNIX).bind("made")
-        ~~ os.open("/proc/self/fd/%d" % os.open("victim", os.O_RDONLY), os.O_WRONLY)
-FS    | open("/etc/passwd").read() ~~ open(outside + "/old").read() ~~ os.open("/etc/passwd", os.O_RDONLY)
-        ~~ os.listdir("/etc") ~~ list(os.scandir("/etc")) ~~ pathlib.Path("/etc/passwd").read_text()
-        ~~ open("link").read() ~~ open("../" + __import__("os").path.basename(outside) + "/old").read()
-        ~~ open("/proc/self/root/etc/passwd").read()
---fs-readonly=/ --fs-write dir | open("made", "w")
-        ~~ os.symlink(os.path.abspath("victim"), "dir/l"); open("dir/l", "w") ~~ os.link("victim", "dir/l")
-        ~~ os.rename("victim", "dir/l")
-IMP   | import ctypes ~~ import _ctypes ~~ import cffi ~~ import native_module
-        ~~ import importlib.machinery as m; m.ExtensionFileLoader("native_module",
-        "native_module.so").create_module(__import__("importlib.util").util.spec_from_file_location("native_module",
-        "native_module.so"))
+SUB   | subprocess.check_output(["touch", "made"]) => subprocess.check_output argv=['touch','made'] ~~
+    subprocess.run(["touch", "made", "x y"]) => subprocess.run argv=['touch','made','x y'] ~~ subprocess.run(["x",
+    "--token", "hunter2", "--password=hunter2", "API_KEY=hunter2", "-H", "Authorization: Bearer hunter2",
+    "https://me:hunter2@host/", "--verbose", "y"]) => subprocess.run
+    argv=['x','--token','***','--password=***','API_KEY=***','-H','Authorization:
+    ***','https://***@host/','--verbose','y'] ~~ os.system('x --secret-key "hunter2 hunter2"') => os.system argv=['x
+    --secret-key ***'] ~~ subprocess.getoutput("touch made") ~~ subprocess.Popen("touch made", shell=True).wait() =>
+    subprocess.Popen argv=['/bin/sh','-c','touch made'] ~~ subprocess.Popen(["touch", "made"], close_fds=False).wait()
+    ~~ os.system("touch made") => os.system argv=['touch made'] ~~ os.popen("touch made").read() ~~ os.execv("/bin/sh",
+    ["sh", "-c", "touch made"]) ~~ os.execvp("touch", ["touch", "made"]) => os.execvp argv=['touch','made'] ~~
+    os.execvpe("touch", ["touch", "made"], dict(os.environ)) ~~ os.spawnv(os.P_WAIT, "/bin/sh", ["sh", "-c", "touch
+    made"]) ~~ os.posix_spawn("/bin/sh", ["sh", "-c", "touch made"], os.environ) ~~ os.posix_spawnp("touch", ["touch",
+    "made"], os.environ) ~~ posix.execv("/bin/sh", ["sh", "-c", "touch made"]) ~~ os.fork() or os._exit(0) => os.fork ~~
+    os.forkpty()[0] or os._exit(0) ~~ pty.spawn(["touch", "made"]) ~~
+    asyncio.run(asyncio.create_subprocess_exec("touch", "made")) ~~ import multiprocessing as m;
+    m.get_context("spawn").Process(target=print).start() ~~ import multiprocessing as m;
+    m.get_context("fork").Process(target=print).start() ~~ import _posixsubprocess, multiprocessing.util as u;
+    u.spawnv_passfds(b"/bin/sh", [b"sh", b"-c", b"touch made"], []) ~~ import concurrent.futures as f;
+    f.ProcessPoolExecutor(1).submit(print).result(5)
+ANY   | open("/nowhere/x", "w") => open path=/nowhere/x ~~ open("/nowhere/x y", "w") => open path='/nowhere/x y' ~~
+    open("/nowhere/x\x1b[2J\n\udcff", "w") => open path='/nowhere/x\x1b[2J\n\udcff' ~~ open("made", "w") ~~ open("made",
+    "x") ~~ open("victim", "a") ~~ open("victim", "r+") ~~ io.FileIO("made", "w") ~~ pathlib.Path("made").touch() ~~
+    pathlib.Path("victim").unlink() ~~ os.open("made", os.O_WRONLY | os.O_CREAT) ~~ os.open("made", os.O_RDONLY |
+    os.O_CREAT) ~~ os.open("victim", os.O_WRONLY | os.O_TRUNC) ~~ os.remove("victim") ~~ os.rename("victim", "made") ~~
+    os.replace("victim", "made") ~~ os.mkdir("made") ~~ os.makedirs("made/deep") ~~ os.rmdir("dir") ~~ os.link("victim",
+    "made") ~~ os.symlink("victim", "made") ~~ os.chmod("victim", 0o600) ~~ os.fchmod(os.open("victim", os.O_RDONLY),
+    0o600) ~~ os.chown("victim", -1, -1) ~~ os.utime("victim", (1, 1)) ~~ os.truncate("victim", 0) ~~ hasattr(os,
+    "setxattr") and os.setxattr("victim", "user.x", b"x") or open("made", "w") ~~ shutil.copy("victim", "made") ~~
+    shutil.move("victim", "made") ~~ shutil.rmtree("dir") ~~ tempfile.mkdtemp(dir=".") ~~ sqlite3.connect("made") ~~
+    sqlite3.connect("file:made?mode=rwc", uri=True) ~~ socket.socket(socket.AF_UNIX).bind("made") ~~
+    os.open("/proc/self/fd/%d" % os.open("victim", os.O_RDONLY), os.O_WRONLY)
+FS    | open("/etc/passwd").read() ~~ open(outside + "/old").read() ~~ os.open("/etc/passwd", os.O_RDONLY) ~~
+    os.listdir("/etc") ~~ list(os.scandir("/etc")) ~~ pathlib.Path("/etc/passwd").read_text() ~~ open("link").read() ~~
+    open("../" + __import__("os").path.basename(outside) + "/old").read() ~~ open("/proc/self/root/etc/passwd").read()
+--fs-readonly=/ --fs-write dir | open("made", "w") ~~ os.symlink(os.path.abspath("victim"), "dir/l"); open("dir/l", "w")
+    ~~ os.link("victim", "dir/l") ~~ os.rename("victim", "dir/l")
+IMP   | import ctypes => import module=ctypes ~~ import _ctypes ~~ import cffi ~~ import native_module ~~ import
+    importlib.machinery as m; m.ExtensionFileLoader("native_module",
+    "native_module.so").create_module(__import__("importlib.util").util.spec_from_file_location("native_module",
+    "native_module.so"))
 """)
 
 ALLOWED = actions(r"""
-NET   | asyncio.new_event_loop().run_until_complete(asyncio.sleep(0))
-        ~~ a, b = socket.socketpair(); a.send(b"x"); assert b.recv(1) == b"x"
-        ~~ a, b = socket.socketpair(); a.sendmsg([b"x"]); assert b.recv(1) == b"x"
-        ~~ s = socket.socket(socket.AF_UNIX); s.bind("s"); s.listen(1); c = socket.socket(socket.AF_UNIX);
-        c.connect("s")
-        ~~ s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind("d"); socket.socket(socket.AF_UNIX,
-        socket.SOCK_DGRAM).sendto(b"x", "d")
-        ~~ s = socket.socket(socket.AF_UNIX); s.bind("\0hotenv-test-%d" % __import__("os").getpid())
-        ~~ socket.socket().bind(("127.0.0.1", 0)) ~~ socket.socket().bind(("localhost", 0))
-        ~~ socket.has_ipv6 and socket.socket(socket.AF_INET6).bind(("::1", 0)) ~~ socket.gethostname()
-        ~~ socket.getaddrinfo(None, 80); socket.getaddrinfo("127.0.0.1", 80); socket.getaddrinfo("localhost", 80)
-        ~~ import multiprocessing as m; m.set_start_method("fork"); l = m.Manager().list([1]); assert l[0] == 1
-        ~~ assert subprocess.check_output(["echo", "x"]) == b"x\n"
-        ~~ import http.server; http.server.HTTPServer(("127.0.0.1", 0),
-        http.server.BaseHTTPRequestHandler).server_close()
-        ~~ ssl.create_default_context()
-        ~~ exec("try: import uvloop\nexcept ImportError: pass\nelse: raise SystemExit('uvloop was there')")
-SUB   | exec("try: import uvloop\nexcept ImportError: pass\nelse: raise SystemExit('uvloop was there')")
-NET   | left_open = tempfile.NamedTemporaryFile(dir="dir"); left_open.write(b"x")
-        ~~ ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO())
-LOCAL | s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(1); socket.create_connection(s.getsockname(), 2)
-        ~~ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(1); socket.create_connection(("localhost",
-        s.getsockname()[1]), 2)
-        ~~ s = socket.socket(); s.bind(("127.3.2.1", 0)); s.listen(1); socket.create_connection(s.getsockname(), 2)
-        ~~ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(1); assert
-        socket.socket().connect_ex(s.getsockname()) == 0
-        ~~ s = socket.socket(2, 2); s.bind(("127.0.0.1", 0)); socket.socket(2, 2).sendto(b"x", s.getsockname())
-        ~~ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(1);
-        asyncio.new_event_loop().run_until_complete(asyncio.open_connection(*s.getsockname()))
-SUB   | assert isinstance(3, subprocess.Popen) is False; subprocess.Popen[bytes] if hasattr(subprocess.Popen, "__class_getitem__") else 0
-        ~~ platform.processor(); platform.platform() ~~ os.close(os.openpty()[0])
-        ~~ t = threading.Thread(target=print); t.start(); t.join()
-        ~~ import concurrent.futures as f; assert f.ThreadPoolExecutor(2).submit(int, "3").result() == 3
-        ~~ open("made", "w").write("x") ~~ asyncio.new_event_loop().run_until_complete(asyncio.sleep(0))
-ANY   | open("/dev/null", "w").write("x")
-        ~~ C = type("C", (), {"open": os.open}); os.close(C().open("victim", os.O_RDONLY))
-NET   | pathlib.Path("made").touch(); os.mkfifo("fifo"); import socket; type("C", (), {"resolve": socket.gethostbyname})().resolve("127.0.0.1")
+NET   | asyncio.run(asyncio.sleep(0)) ~~ a, b = socket.socketpair(); a.send(b"x"); assert b.recv(1) == b"x" ~~ a, b =
+    socket.socketpair(); a.sendmsg([b"x"]); assert b.recv(1) == b"x" ~~ s = socket.socket(socket.AF_UNIX); s.bind("s");
+    s.listen(1); c = socket.socket(socket.AF_UNIX); c.connect("s") ~~ s = socket.socket(socket.AF_UNIX,
+    socket.SOCK_DGRAM); s.bind("d"); socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", "d") ~~ s =
+    socket.socket(socket.AF_UNIX); s.bind("\0hotenv-test-%d" % __import__("os").getpid()) ~~
+    socket.socket().bind(("127.0.0.1", 0)) ~~ socket.socket().bind(("localhost", 0)) ~~ socket.has_ipv6 and
+    socket.socket(socket.AF_INET6).bind(("::1", 0)) ~~ socket.gethostname() ~~ socket.getaddrinfo(None, 80);
+    socket.getaddrinfo("127.0.0.1", 80); socket.getaddrinfo("localhost", 80) ~~ import multiprocessing as m;
+    m.set_start_method("fork"); l = m.Manager().list([1]); assert l[0] == 1 ~~ assert subprocess.check_output(["echo",
+    "x"]) == b"x\n" ~~ import http.server; http.server.HTTPServer(("127.0.0.1", 0),
+    http.server.BaseHTTPRequestHandler).server_close() ~~ ssl.create_default_context() ~~ exec("try: import
+    uvloop\nexcept ImportError: pass\nelse: raise SystemExit('uvloop was there')") ~~ left_open =
+    tempfile.NamedTemporaryFile(dir="dir"); left_open.write(b"x") ~~
+    ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO()) ~~ os.mkfifo("fifo"); import socket;
+    type("C", (), {"resolve": socket.gethostbyname})().resolve("127.0.0.1") ~~ socket.getfqdn(); exec("try:
+    socket.gethostbyname(socket.gethostname())\nexcept socket.gaierror: pass")
+SUB   | exec("try: import uvloop\nexcept ImportError: pass\nelse: raise SystemExit('uvloop was there')") ~~ assert
+    isinstance(3, subprocess.Popen) is False; subprocess.Popen[bytes] if hasattr(subprocess.Popen, "__class_getitem__")
+    else 0 ~~ platform.processor(); platform.platform() ~~ os.close(os.openpty()[0]) ~~ t =
+    threading.Thread(target=print); t.start(); t.join() ~~ import concurrent.futures as f; assert
+    f.ThreadPoolExecutor(2).submit(int, "3").result() == 3 ~~ open("made", "w").write("x") ~~
+    asyncio.run(asyncio.sleep(0))
+LOCAL | s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(1); socket.create_connection(s.getsockname(), 2) ~~ s =
+    socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(1); socket.create_connection(("localhost", s.getsockname()[1]),
+    2) ~~ s = socket.socket(); s.bind(("127.3.2.1", 0)); s.listen(1); socket.create_connection(s.getsockname(), 2) ~~ s
+    = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(1); assert socket.socket().connect_ex(s.getsockname()) == 0 ~~
+    s = socket.socket(2, 2); s.bind(("127.0.0.1", 0)); socket.socket(2, 2).sendto(b"x", s.getsockname()) ~~ s =
+    socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(1); asyncio.run(asyncio.open_connection(*s.getsockname())) ~~
+    import email.utils, smtplib; email.utils.make_msgid(); smtplib.SMTP()
+ANY   | open("/dev/null", "w").write("x") ~~ C = type("C", (), {"open": os.open}); os.close(C().open("victim",
+    os.O_RDONLY)) ~~ fd = os.open("victim", os.O_RDONLY); assert isinstance(fd, int); os.fdopen(fd).read() ~~ r, w =
+    os.pipe(); open(w, "w").write("x"); assert os.read(r, 1) == b"x" ~~ open("/dev/stderr", "w").write("") ~~
+    open("/etc/passwd").read() ~~ sqlite3.connect(":memory:").execute("create table t(x)").execute("insert into t values
+    (1)") ~~ sqlite3.connect("file:base.db?mode=ro", uri=True).execute("select * from t").fetchall() ~~
+    sqlite3.connect("file:base.db?immutable=1", uri=True).execute("select 1").fetchall() ~~ import plain_module, os;
+    assert not os.path.exists("__pycache__") ~~ subprocess.run(["true"], check=True) ~~
+    tempfile.SpooledTemporaryFile().write(b"x") ~~ exec("import os\nfor act in os.remove, os.rmdir, os.listdir:\n   
+    try: act('missing')" "\n    except FileNotFoundError: pass\n    else: raise SystemExit(3)")
 --fs-readonly=/ --fs-write . | pathlib.Path("made").touch(); pathlib.Path("made").write_text("x");
-        pathlib.Path("made").unlink()
-ANY   | fd = os.open("victim", os.O_RDONLY); assert isinstance(fd, int); os.fdopen(fd).read()
-        ~~ r, w = os.pipe(); open(w, "w").write("x"); assert os.read(r, 1) == b"x"
-        ~~ open("/dev/stderr", "w").write("") ~~ open("/etc/passwd").read()
-        ~~ sqlite3.connect(":memory:").execute("create table t(x)").execute("insert into t values (1)")
-        ~~ sqlite3.connect("file:base.db?mode=ro", uri=True).execute("select * from t").fetchall()
-        ~~ sqlite3.connect("file:base.db?immutable=1", uri=True).execute("select 1").fetchall()
-        ~~ import plain_module, os; assert not os.path.exists("__pycache__") ~~ subprocess.run(["true"], check=True)
-        ~~ tempfile.SpooledTemporaryFile().write(b"x")
-FS    | open("victim").read(); import os; os.listdir("."); list(os.scandir())
-        ~~ import json, email, unittest, xml.dom.minidom, sqlite3, http.client, mimetypes;
-        mimetypes.guess_type("a.html")
-        ~~ import random, secrets, uuid, tempfile, zipfile; random.random(); secrets.token_hex(); uuid.uuid4();
-        uuid.uuid1()
-        ~~ open("/dev/urandom", "rb").read(1); open("/dev/null").read()
-        ~~ open("/proc/self/status").read(); import os; os.cpu_count()
-        ~~ time.localtime(); datetime.datetime.now().astimezone()
-        ~~ import encodings.idna, encodings.cp1252; "x".encode("cp1252")
-        ~~ assert not pathlib.Path("/etc/no-such.conf").exists(); exec("try: open('/etc/no-such.conf')" "\nexcept FileNotFoundError: pass\nelse: raise SystemExit(3)")
-        ~~ glob.glob("link/*"); glob.glob("**", recursive=True)
-ANY   | exec("import os\nfor act in os.remove, os.rmdir, os.listdir:\n    try: act('missing')" "\n    except FileNotFoundError: pass\n    else: raise SystemExit(3)")
-LOCAL | import email.utils, smtplib; email.utils.make_msgid(); smtplib.SMTP()
-NET   | socket.getfqdn(); exec("try: socket.gethostbyname(socket.gethostname())\nexcept socket.gaierror: pass")
+    pathlib.Path("made").unlink()
+FS    | open("victim").read(); import os; os.listdir("."); list(os.scandir()) ~~ import json, email, unittest,
+    xml.dom.minidom, sqlite3, http.client, mimetypes; mimetypes.guess_type("a.html") ~~ import random, secrets, uuid,
+    tempfile, zipfile; random.random(); secrets.token_hex(); uuid.uuid4(); uuid.uuid1() ~~ open("/dev/urandom",
+    "rb").read(1); open("/dev/null").read() ~~ open("/proc/self/status").read(); import os; os.cpu_count() ~~
+    time.localtime(); datetime.datetime.now().astimezone() ~~ import encodings.idna, encodings.cp1252;
+    "x".encode("cp1252") ~~ assert not pathlib.Path("/etc/no-such.conf").exists(); exec("try: open('/etc/no-such.conf')"
+    "\nexcept FileNotFoundError: pass\nelse: raise SystemExit(3)") ~~ glob.glob("link/*"); glob.glob("**",
+    recursive=True)
 --fs-readonly=/ --fs-write dir | open("dir/new", "w").write("x"); os.rename("dir/new", "dir/newer");
-        os.remove("dir/newer"); os.mkdir("dir/sub"); os.rmdir("dir/sub")
-        ~~ d = tempfile.mkdtemp(dir="dir"); open(d + "/x", "w"); shutil.rmtree(d)
-        ~~ c = sqlite3.connect("dir/x.db"); c.execute("create table t(x)"); c.execute("ATTACH 'dir/y.db' AS y")
-        ~~ import dbm.dumb; dbm.dumb.open("dir/d", "c").close()
-IMP   | import json, decimal, sqlite3, ssl, socket, hashlib, zlib, bz2, select, math, array, _datetime, unicodedata
-        ~~ import uuid, pickle, asyncio, multiprocessing, subprocess, csv, xml.etree.ElementTree
-        ~~ import plain_module
+    os.remove("dir/newer"); os.mkdir("dir/sub"); os.rmdir("dir/sub") ~~ d = tempfile.mkdtemp(dir="dir"); open(d + "/x",
+    "w"); shutil.rmtree(d) ~~ c = sqlite3.connect("dir/x.db"); c.execute("create table t(x)"); c.execute("ATTACH
+    'dir/y.db' AS y") ~~ import dbm.dumb; dbm.dumb.open("dir/d", "c").close()
+IMP   | import json, decimal, sqlite3, ssl, socket, hashlib, zlib, bz2, select, math, array, _datetime, unicodedata ~~
+    import uuid, pickle, asyncio, multiprocessing, subprocess, csv, xml.etree.ElementTree ~~ import plain_module
 """)
 
 EITHER = [(python, mode) for python in PYTHONS for mode in ("in-process", "bootstrapped")]
 
 
-def stage(tmp_path):
-    """A directory to act in."""
-    here = tmp_path / "here"
-    for directory in (here, here / "dir", tmp_path / "outside"):
-        directory.mkdir()
-    (here / "victim").write_text("precious")
-    os.utime(str(here / "victim"), (1000000000, 1000000000))
-    (tmp_path / "outside" / "old").write_text("old")
-    (here / "link").symlink_to(tmp_path / "outside" / "old")
-    (here / "plain_module.py").write_text("x = 1\n")
-    (here / "uvloop.py").write_text("x = 1\n")
-    (here / "native_module.so").write_bytes(b"\x7fELF, but not really")
-    base = sqlite3.connect(str(here / "base.db"))
-    base.execute("create table t(x)")
-    base.commit()
-    base.close()
+def either(*seed):
+    """Every Python in every mode in the long form; else one of them, another one with each seed."""
+    return EITHER if FULL else [random.Random("%s%s" % (SEED, seed)).choice(EITHER)]
+
+
+def stage(base):
+    """A directory to act in, and one outside it."""
+    here = base / "here"
+    (here / "dir").mkdir(parents=True)
+    (base / "outside").mkdir()
+    for path, text in (("here/victim", "precious"), ("outside/old", "old"), ("here/plain_module.py", "x = 1\n"),
+                       ("here/uvloop.py", "x = 1\n"), ("here/native_module.so", "\x7fELF, but not really")):
+        (base / path).write_text(text)
+    os.utime(str(here / "victim"), (1e9, 1e9))
+    (here / "link").symlink_to(base / "outside" / "old")
+    with contextlib.closing(sqlite3.connect(str(here / "base.db"))) as database:
+        database.execute("create table t(x)")
     return here
 
 
@@ -4867,189 +4739,126 @@ def state_of(here):
                   for path in glob.glob(f"{here}/**", recursive=True) if "target_script" not in path)
 
 
-def combinations(table, seed):
-    """Every action in every mode with HOTENV_TEST_FULL=1; else every third one, in one mode, others with each seed."""
-    chosen = random.Random(seed)
-    for number, (guards, code) in enumerate(table):
-        if not FULL and (number + seed) % 3:
-            continue
-        for python, mode in EITHER if FULL else [chosen.choice(EITHER)]:
-            yield number, GUARDS.get(guards, guards), code, python, mode
-
-
-def act(case, runtime, base):
-    number, guards, code, python, mode = case
-    directory = base / f"{number}-{EITHER.index((python, mode))}"
-    directory.mkdir()
-    here = stage(directory)
-    prelude = f"here, outside = {str(here)!r}, {str(directory / 'outside')!r}\n"
-    before = state_of(here)
-    done = guarded(python, mode, guards + " --trace", prelude + code + "\nprint('ran')\n", runtime, here)
-    return done, before, state_of(here)
-
-
-def test_what_must_be_blocked_is_blocked_and_has_no_effect(runtime, tmp_path):
-    assert len(BLOCKED) >= 110
-    cases = list(combinations(BLOCKED, SEED))
-    wrong = []
-    with ThreadPoolExecutor(3) as pool:
-        for case, (done, before, after) in zip(cases, pool.map(lambda case: act(case, runtime, tmp_path), cases)):
-            made = os.path.exists(str(tmp_path / f"{case[0]}-{EITHER.index(case[3:])}" / "here" / "made"))
-            changed = "--fs-write" not in case[1] and before != after
-            if done.returncode != 2 or not blocked_lines(done) or made or changed:
-                wrong.append((case, done.returncode, made, done.stderr[-300:]))
-    assert not wrong, "\n".join(map(str, wrong))
-
-
-def test_what_a_well_behaved_program_does_is_left_alone(runtime, tmp_path):
-    assert len(ALLOWED) >= 60
-    cases = list(combinations(ALLOWED, SEED + 1))
-    wrong = []
-    with ThreadPoolExecutor(3) as pool:
-        for case, (done, _, _) in zip(cases, pool.map(lambda case: act(case, runtime, tmp_path), cases)):
-            if done.returncode or not done.stdout.endswith("ran\n"):
-                wrong.append((case, done.returncode, done.stderr[-300:]))
-    assert not wrong, "\n".join(map(str, wrong))
+@pytest.mark.parametrize("table", [BLOCKED, ALLOWED], ids=["blocked", "allowed"])
+def test_what_must_be_blocked_is_blocked_without_effect_and_what_a_well_behaved_program_does_is_left_alone(
+        guarded, tmp_path, table):
+    """Every action in every mode with HOTENV_TEST_FULL=1; else every third one, and what has a trace, in one mode."""
+    def check(case):
+        (guards, code, trace), python, mode = case
+        base = Path(tempfile.mkdtemp(dir=str(tmp_path)))
+        here = stage(base)
+        prelude, before = f"here, outside = {str(here)!r}, {str(base / 'outside')!r}\n", state_of(here)
+        done = guarded(guards + " --trace", prelude + code + "\nprint('ran')\n", python, mode, here)
+        if table is ALLOWED:
+            assert done.returncode == 0 and done.stdout.endswith("ran\n"), done
+            return
+        assert done.returncode == 2 and blocked_lines(done), done
+        assert ("--fs-write" in guards or before == state_of(here)) and not (here / "made").exists()
+        assert not trace or blocked_lines(done) == ["[hermetic] blocked " + trace] and "hunter2" not in trace
+    assert len(BLOCKED) >= 115 and len(ALLOWED) >= 60
+    side_by_side([(row, *each) for number, row in enumerate(table) if FULL or row[2] or not (number + SEED) % 3
+                  for each in either(number)], check)
 
 
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory):
     """Virtual environments of the oldest and the newest of these Pythons, one with a blank in its path."""
-    base = tmp_path_factory.mktemp("foreign")
-    environments = []
-    for number, python in enumerate(PYTHONS):
-        venv = base / f"venv {number}" if number else base / "venv0"
+    environments = [tmp_path_factory.mktemp("foreign") / name for name in ("venv0", "venv 1")]
+    for python, venv in zip(PYTHONS, environments):
         subprocess.run([python, "-m", "venv", "--without-pip", str(venv)], check=True, timeout=60)
-        environments.append(venv)
     return environments
 
 
-# ---- children
-
-CHILDREN = {
-    "run": "subprocess.run({child})", "env={{}}": "subprocess.run({child}, env={{}})",
-    "another env": "subprocess.run({child}, env={{'PYTHONPATH': '/nowhere', 'HOTENV_GUARDS': '[]'}})",
-    "close_fds": "subprocess.run({child}, env={{}}, close_fds=False)",
-    "os.environ cleared": "os.environ.clear(); subprocess.run({child})",
-    "system": "os.environ.clear(); os.system({text!r})",
-    "spawn": "os.spawnve(os.P_WAIT, {child}[0], {child}, {{}})", "exec": "os.execve({child}[0], {child}, {{}})",
-    "execv": "os.environ.clear(); os.execv({child}[0], {child})",
-    "posix_spawn": "os.waitpid(os.posix_spawn({child}[0], {child}, {{}}), 0)",
-    "asyncio": "import asyncio\n"
-               "async def go(): await (await asyncio.create_subprocess_exec(*{child}, env={{}})).wait()\n"
-               "asyncio.run(asyncio.wait_for(go(), 20))",
-    "grandchild": "code = 'import subprocess; subprocess.run(%r, env={{}})' % ({child},); "
-                  "subprocess.run([sys.executable, '-c', code], env={{}})",
-    "native between": "subprocess.run(['/bin/sh', '-c', {text!r}])"}
-
-
-@pytest.mark.parametrize("how", CHILDREN)
-def test_guards_stay_on_in_child_pythons(runtime, tmp_path, how):
-    mode = random.Random(f"{SEED}{how}").choice(["in-process", "bootstrapped"])
-    for python in PYTHONS if FULL else [random.Random(f"{how}{SEED}").choice(PYTHONS)]:
-        child = [python, "-c", CONNECT]
-        text = f"{python} -c \"{CONNECT}\""
-        code = ("import os, subprocess, sys, time\n" + CHILDREN[how].format(child=child, text=text))
-        done = guarded(python, mode, "--no-network --trace", code, runtime, tmp_path)
-        assert CONNECT_BLOCKED in blocked_lines(done), done.stderr
+POOLS = """if __name__ == '__main__':
+    os.environ.pop("HOTENV_GUARDS"), os.environ.pop("PYTHONPATH", None)
+    import multiprocessing
+    for method in ("spawn", "fork", "forkserver"):
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            try: pool.map(exec, [{child}[2]])
+            except PermissionError as error: print(method, error.errno)"""
+CHILDREN = [
+    "subprocess.run({child})", "subprocess.run({child}, env={{}})", "subprocess.run(['/bin/sh', '-c', {text!r}])",
+    "subprocess.run({child}, env={{'PYTHONPATH': '/nowhere', 'HOTENV_GUARDS': '[]'}})",
+    "subprocess.run({child}, env={{}}, close_fds=False)", "os.environ.clear(); subprocess.run({child})",
+    "os.environ.clear(); os.system({text!r})", "os.spawnve(os.P_WAIT, {child}[0], {child}, {{}})",
+    "os.execve({child}[0], {child}, {{}})", "os.environ.clear(); os.execv({child}[0], {child})",
+    "os.waitpid(os.posix_spawn({child}[0], {child}, {{}}), 0)",
+    "import asyncio\nasync def go(): await (await asyncio.create_subprocess_exec(*{child}, env={{}})).wait()\n"
+    "asyncio.run(asyncio.wait_for(go(), 20))",
+    "code = 'import subprocess; subprocess.run(%r, env={{}})' % ({child},); "
+    "subprocess.run([sys.executable, '-c', code], env={{}})"]
 
 
-def test_guards_stay_on_in_multiprocessing_children_and_pools(runtime, tmp_path):
-    (tmp_path / "work.py").write_text(textwrap.dedent(f"""
-        import multiprocessing, os, sys
-        def connect(_):
-            try:
-                {CONNECT}
-            except PermissionError as error:
-                return type(error).__name__, error.errno
-        if __name__ == "__main__":
-            os.environ.pop("HOTENV_GUARDS"), os.environ.pop("PYTHONPATH", None)
-            for method in ("spawn", "fork", "forkserver"):
-                with multiprocessing.get_context(method).Pool(1) as pool:
-                    print(method, pool.map(connect, [1]))
-        """))
-    for python in PYTHONS:
-        done = hermetic(python, "--no-network --trace", python, "work.py", runtime=runtime, cwd=tmp_path)
-        assert len(blocked_lines(done)) == 3 and done.stdout.count("13)") == 3, done.stderr
-        assert done.returncode == 0, "what was blocked was blocked in the children"
+def test_guards_stay_on_in_child_pythons_and_pools(guarded, tmp_path):
+    def check(row):
+        how, python, mode = row
+        code = "import os, subprocess, sys, time\n" + how.format(
+            child=[python, "-c", CONNECT], text=f"{python} -c \"{CONNECT}\"")
+        done = guarded("--no-network --trace", code, python, mode, Path(tempfile.mkdtemp(dir=str(tmp_path))))
+        assert blocked_lines(done) == [CONNECT_BLOCKED] * (1 + 2 * (how is POOLS)), done.stderr
+        assert done.returncode == 2 * ("os.exec" in how), "what was blocked was blocked in the children"
+        assert how is not POOLS or done.stdout.count(" 13\n") == 3, done
+    side_by_side([(how, *each) for how in CHILDREN for each in either(how)] +
+                 [(POOLS, python, "bootstrapped") for python in PYTHONS], check)
 
-
-# ---- exit status
 
 WRITE = ("import sys, zipfile\nout = open('out', 'w'); out.write('half')\nprint('shown', end='')\n"
          "raw = open('raw', 'wb'); raw.write(b'half')\n")
 FLUSH = "for f in out, raw, sys.stdout: f.flush()\n"
 TRY = f"try:\n    {CONNECT}\nexcept OSError:\n    pass\n"
-EXITS = {
-    "raised": (CONNECT, 2),
-    "caught": (TRY, 2),
-    "caught, then exit 5": (TRY + "sys.exit(5)", 2),
-    "caught, then an exception": (TRY + "1 / 0", 2),
-    "in a thread": (
-        "import threading\nt = threading.Thread(target=lambda: exec(%r)); t.start(); t.join()" % CONNECT, 2),
-    "in a thread that main does not wait for": (
-        "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.2), exec(%r))).start()" % CONNECT, 2),
-    "at exit": ("import atexit\natexit.register(lambda: exec(%r))" % CONNECT, 2),
-    "in __del__": ("import socket\nclass D:\n    def __del__(self, s=socket.socket()):\n"
-                   "        try: s.connect(('0.1.2.3', 80))\n        except OSError: pass\nd = D()", 2),
-    "os._exit": (TRY + FLUSH + "import os; os._exit(0)", 2),
-    "posix._exit": (TRY + FLUSH + "import posix; posix._exit(0)", 2),
-    "in a fork only": ("import os\n" + FLUSH + "pid = os.fork()\nif not pid:\n    " + TRY.replace("\n", "\n    ")
-                       + "os._exit(0)\nprint(os.waitpid(pid, 0)[1] >> 8, file=sys.stderr)", 0),
-    "before a fork only": (TRY + "import os\n" + FLUSH + "pid = os.fork()\nif not pid:\n    os._exit(0)\n"
-                           "os.waitpid(pid, 0)[1] and out.write('the child was told')", 2),
-    "nothing": ("", 0),
-    "exit 5": ("sys.exit(5)", 5),
-    "exit text": ("sys.exit('x')", 1),
-    "exception": ("1 / 0", 1),
-    "killed": ("import os, signal\n" + FLUSH + TRY + "os.kill(os.getpid(), signal.SIGTERM)", -15),
-}
+EXITS = [
+    (CONNECT, 2), (TRY, 2), (TRY + "sys.exit(5)", 2), (TRY + "1 / 0", 2), ("", 0), ("sys.exit(5)", 5), ("1 / 0", 1),
+    ("sys.exit('x')", 1), ("import os, signal\n" + FLUSH + TRY + "os.kill(os.getpid(), signal.SIGTERM)", -15),
+    ("import threading\nt = threading.Thread(target=lambda: exec(%r)); t.start(); t.join()" % CONNECT, 2),
+    ("import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.2), exec(%r))).start()" % CONNECT, 2),
+    ("import atexit\natexit.register(lambda: exec(%r))" % CONNECT, 2),
+    ("import socket\nclass D:\n    def __del__(self, s=socket.socket()):\n        try: s.connect(('0.1.2.3', 80))\n"
+     "        except OSError: pass\nd = D()", 2),
+    (TRY + FLUSH + "import os; os._exit(0)", 2), (TRY + FLUSH + "import posix; posix._exit(0)", 2),
+    ("import os\n" + FLUSH + "pid = os.fork()\nif not pid:\n    " + TRY.replace("\n", "\n    ")
+     + "os._exit(0)\nprint(os.waitpid(pid, 0)[1] >> 8, file=sys.stderr)", 0),  # in a fork only
+    (TRY + "import os\n" + FLUSH + "pid = os.fork()\nif not pid:\n    os._exit(0)\n"
+     "os.waitpid(pid, 0)[1] and out.write('the child was told')", 2)]  # before a fork only
 
 
-@pytest.mark.parametrize("how", EXITS)
-def test_the_exit_status_tells_what_was_blocked_and_no_file_loses_its_end(runtime, tmp_path, how):
-    code, status = EXITS[how]
-    for number, (python, mode) in enumerate(EITHER if FULL else [random.Random(f"{SEED}{how}").choice(EITHER)]):
-        here = tmp_path / str(number)
-        here.mkdir()
-        done = guarded(python, mode, "--no-network", WRITE + code, runtime, here)
-        assert done.returncode == status, (python, mode, done.stderr)
-        assert done.stdout == "shown"
+def test_the_exit_status_tells_what_was_blocked_and_no_file_loses_its_end(guarded, tmp_path):
+    def check(row):
+        (code, status), python, mode = row
+        here = Path(tempfile.mkdtemp(dir=str(tmp_path)))
+        done = guarded("--no-network", WRITE + code, python, mode, here)
+        assert (done.returncode, done.stdout) == (status, "shown"), done.stderr
         assert (here / "out").read_text() == "half" and (here / "raw").read_bytes() == b"half"
-
-
-# ---- network
+        assert not blocked_lines(done), "only with --trace"
+    side_by_side([(row, *each) for row in EXITS for each in either(row)], check)
 
 
 @pytest.fixture
 def named(foreign):
     """Environments whose resolver knows *.test: this machine, but for creds.test, which is a metadata address."""
-    for venv in foreign:
-        site = glob.glob(f"{venv}/lib/python*/site-packages")[0]
-        with open(f"{site}/names.pth", "w") as file:
-            file.write("import names_of_the_test\n")
-        with open(f"{site}/names_of_the_test.py", "w") as file:
-            file.write(textwrap.dedent("""
-                import _socket, sys
-                real = _socket.getaddrinfo
-                def getaddrinfo(host, port, *args, **kwargs):
-                    name = host.lower().rstrip(".") if isinstance(host, str) else ""
-                    if not name.endswith((".test", ".internal")):
-                        return real(host, port, *args, **kwargs)
-                    sys.audit("socket.getaddrinfo", host, port, 0, 0, 0)
-                    sys.stderr.write("ASKED %s\\n" % host)
-                    address = "169.254.169.254" if name.startswith(("creds", "metadata")) else "127.0.0.1"
-                    return [(2, 1, 6, "", (address, port))]
-                _socket.getaddrinfo = getaddrinfo
-                """))
+    places = [glob.glob(f"{venv}/lib/python*/site-packages")[0] for venv in foreign]
+    for place in places:
+        Path(place, "names.pth").write_text("import names_of_the_test\n")
+        Path(place, "names_of_the_test.py").write_text(textwrap.dedent("""
+            import _socket, sys
+            real = _socket.getaddrinfo
+            def getaddrinfo(host, port, *args, **kwargs):
+                name = host.lower().rstrip(".") if isinstance(host, str) else ""
+                if not name.endswith((".test", ".internal")):
+                    return real(host, port, *args, **kwargs)
+                sys.audit("socket.getaddrinfo", host, port, 0, 0, 0)
+                sys.stderr.write("ASKED %s\\n" % host)
+                address = "169.254.169.254" if name.startswith(("creds", "metadata")) else "127.0.0.1"
+                return [(2, 1, 6, "", (address, port))]
+            _socket.getaddrinfo = getaddrinfo
+            """))
     yield [f"{venv}/bin/python" for venv in foreign]
-    for venv in foreign:
-        os.unlink(glob.glob(f"{venv}/lib/python*/site-packages/names.pth")[0])
+    for place in places:
+        os.unlink(place + "/names.pth")
 
 
 REACH = [(allowance, *case.split(), reached) for allowance, reached, cases in (  # host, and what is done with it
-    ("domain api.test", True, "api.test create, API.TEST. create, api.test connect, api.test connect_ex, api.test sendto, "
-                              "a.api.test create"),
+    ("domain api.test", True, "api.test create, API.TEST. create, api.test connect, api.test connect_ex, "
+                              "api.test sendto, a.api.test create"),
     ("domain test", True, "api.test create"), ("domain API.Test.", True, "api.test create"),
     ("domain *.test", True, "api.test create"), ("domain .test", True, "api.test create"),
     ("domain 127.0.0.1", True, "127.0.0.1 create"), ("localhost", True, "localhost create"),
@@ -5061,140 +4870,76 @@ REACH = [(allowance, *case.split(), reached) for allowance, reached, cases in ( 
     ("domain internal", False, "metadata.google.internal create")) for case in cases.split(", ")]
 
 
-def test_only_allowed_hosts_are_reached_and_no_name_is_asked_for_in_vain(named, runtime, tmp_path):
-    server = socket.socket()
-    server.bind(("127.0.0.1", 0))
-    server.listen(50)
-    port = server.getsockname()[1]
-    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    receiver.bind(("127.0.0.1", port))
-
-    def reach(case):
-        guards, host, how, reached = case
-        act = {"create": "socket.create_connection((h, p), 2)", "connect": "socket.socket().connect((h, p))",
-               "connect_ex": "assert not socket.socket().connect_ex((h, p))",
-               "sendto": "socket.socket(2, 2).sendto(b'x', (h, p))"}[how]
-        python = random.Random(f"{SEED}{case}").choice(named)
-        done = guarded(python, "bootstrapped", "--trace --no-network --allow-" + guards,
-                       f"import socket; h, p = {host!r}, {port}; {act}; print('reached')", runtime, tmp_path)
-        allowed_name = reached or "creds" in host
-        return (done.stdout == "reached\n") == reached and done.returncode == (0 if reached else 2) and (
-            allowed_name or "ASKED" not in done.stderr) and len(blocked_lines(done)) == (not reached) or (case, done)
-    with ThreadPoolExecutor(3) as pool:
-        wrong = [result for result in pool.map(reach, REACH) if result is not True]
-    assert not wrong, wrong
-
-
-def test_metadata_addresses_may_be_reached_by_exactly_their_own_name(named, runtime, tmp_path):
-    """Reached as far as this machine goes: the kernel is asked, and says what it says about such an address."""
+def test_only_allowed_hosts_are_reached_and_no_name_is_asked_for_in_vain(named, guarded):
+    with Ears() as ears:
+        def check(case):
+            guards, host, how, reached = case
+            act = {"create": "socket.create_connection((h, p), 2)", "connect": "socket.socket().connect((h, p))",
+                   "connect_ex": "assert not socket.socket().connect_ex((h, p))",
+                   "sendto": "socket.socket(2, 2).sendto(b'x', (h, p))"}[how]
+            code = f"import socket; h, p = {host!r}, {ears.port}; {act}; print('reached')"
+            done = guarded("--trace --no-network --allow-" + guards, code, random.Random(f"{SEED}{case}").choice(named))
+            assert (done.stdout == "reached\n") == reached and done.returncode == (0 if reached else 2), done
+            assert len(blocked_lines(done)) == (not reached), done
+            assert reached or "creds" in host or "ASKED" not in done.stderr, done
+        side_by_side(REACH, check)
+    # A metadata address is reached by exactly its own name, as far as this machine goes: the kernel is asked.
     for host in ("metadata.google.internal", "169.254.169.254"):
         code = ("import socket; s = socket.socket(2, 2); "  # connecting a datagram socket sends nothing
                 f"found = socket.getaddrinfo({host!r}, 80, 2, 2); s.connect(found[0][4]); print('reached')")
-        guards = f"--trace --no-network --allow-domain {host}"
-        done = guarded(named[0], "bootstrapped", guards, code, runtime, tmp_path)
+        done = guarded(f"--trace --no-network --allow-domain {host}", code, named[0])
         assert not blocked_lines(done), done.stderr
 
 
-# ---- the session
-
-
-@pytest.mark.parametrize("guards", [NET, SUB, ANY, IMP, LOCAL])
-def test_under_any_guard_the_runtime_directory_is_closed(runtime, tmp_path, guards):
-    directory = os.path.join(runtime, "hotenv")
-    os.makedirs(directory, exist_ok=True)
-    server = socket.socket(socket.AF_UNIX)
-    path = os.path.join(directory, f"{abs(hash(guards)) % 10**8:08d}.sock")
-    server.bind(path)
-    server.listen(5)
-    (tmp_path / "link").symlink_to(directory)
+def test_under_any_guard_the_runtime_directory_is_closed(guarded, runtime, tmp_path):
+    os.makedirs(runtime + "/hotenv", exist_ok=True)
+    path = runtime + "/hotenv/00000000.sock"
+    (tmp_path / "link").symlink_to(runtime + "/hotenv")
     (tmp_path / "file").write_text("x")
-    relative = os.path.relpath(path, str(tmp_path))
-    name = os.path.basename(path)
     attempts = [
-        f"s.connect({path!r})", f"s.connect({path.encode()!r})", f"s.connect({relative!r})", f"s.connect_ex({path!r})",
-        f"s.connect('link/{name}')", f"os.chdir({directory!r}); s.connect({name!r})",
-        f"open({directory!r} + '/new', 'w')", f"os.unlink({path!r})", f"os.rename({path!r}, 'moved')",
-        f"os.link({path!r}, 'linked')", f"os.rename('file', {directory!r} + '/file')",
-        f"os.chmod({directory!r}, 0o777)", f"os.symlink('/', {directory!r} + '/l')", f"os.rmdir({directory!r})",
-        f"socket.socket(socket.AF_UNIX).bind({directory!r} + '/mine')"]
+        "s.connect(path)", "s.connect(path.encode())", "s.connect(os.path.relpath(path))", "s.connect_ex(path)",
+        "s.connect('link/00000000.sock')", "os.chdir(place); s.connect('00000000.sock')", "open(place + '/new', 'w')",
+        "os.unlink(path)", "os.rename(path, 'moved')", "os.link(path, 'linked')", "os.rename('file', place + '/file')",
+        "os.chmod(place, 0o777)", "os.symlink('/', place + '/l')", "os.rmdir(place)", "s.bind(place + '/mine')"]
     code = textwrap.dedent(f"""
         import os, socket
-        before = sorted(os.listdir({directory!r}))
-        top = os.getcwd()
+        path, top = {path!r}, os.getcwd()
+        place = os.path.dirname(path)
+        before = sorted(os.listdir(place))
         for attempt in {attempts!r}:
             os.chdir(top)
             s = socket.socket(socket.AF_UNIX)
-            try:
-                exec(attempt)
-            except PermissionError:
-                pass
-            else:
-                print('done:', attempt)
-        assert sorted(os.listdir({directory!r})) == before
+            try: exec(attempt)
+            except PermissionError: pass
+            else: print('done:', attempt)
+        assert sorted(os.listdir(place)) == before
         """)
-    for python, mode in EITHER if FULL else EITHER[:2]:
-        done = guarded(python, mode, guards + " --trace", code, runtime, tmp_path)
+    def check(row):
+        guards, (python, mode) = row
+        done = guarded(guards + " --trace", code, python, mode)
         assert done.stdout == "" and done.returncode == 2, (done.stdout, done.stderr)
         assert len(blocked_lines(done)) == len(attempts), done.stderr
-    server.close()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        server.listen(5)
+        side_by_side(itertools.product([NET, SUB, ANY, IMP, LOCAL], EITHER if FULL else EITHER[:2]), check)
     os.unlink(path)
 
 
-def test_hermetic_within_hermetic_keeps_both_sets_of_guards(runtime, tmp_path):
+def test_hermetic_within_hermetic_keeps_both_sets_of_guards(guarded, runtime):
     code = "import os\n" + TRY + "try:\n    open('made', 'w')\nexcept OSError:\n    pass\n"
     for python in PYTHONS:
         inner = [python, str(HOTENV), "hermetic", "--fs-readonly=/", "--trace", "--", python, "-c", code]
         env = {"XDG_RUNTIME_DIR": runtime, "PATH": "/usr/bin"}
-        outer = f"import subprocess; subprocess.run({inner!r}, env={env!r})"
-        done = guarded(python, "bootstrapped", "--no-network --trace", outer, runtime, tmp_path)
+        done = guarded("--no-network --trace", f"import subprocess; subprocess.run({inner!r}, env={env!r})", python)
         reasons = sorted(line.rsplit("=", 1)[1] for line in blocked_lines(done))
         assert reasons == ["fs-readonly", "no-network"], done.stderr
-
-
-# ---- trace
-
-TRACES = [
-    (NET, "import socket; socket.create_connection(('example.invalid', 80))",
-     "socket.create_connection host=example.invalid reason=no-network"),
-    (NET, "import urllib.request as u; u.urlopen('http://example.invalid')",
-     "socket.create_connection host=example.invalid reason=no-network"),
-    (NET, "import socket; socket.socket().connect(('example.invalid', 80))",
-     "socket.connect host=example.invalid reason=no-network"),
-    (NET, "import socket; socket.socket().connect(('0.1.2.3', 80))", "socket.connect host=0.1.2.3 reason=no-network"),
-    (SUB, "import subprocess; subprocess.run(['curl', '-s', 'x y'])",
-     "subprocess.run argv=['curl','-s','x y'] reason=no-subprocess"),
-    (SUB, "import subprocess; subprocess.check_output(['curl'])",
-     "subprocess.check_output argv=['curl'] reason=no-subprocess"),
-    (SUB, "import subprocess; subprocess.Popen('curl x', shell=True)",
-     "subprocess.Popen argv=['/bin/sh','-c','curl x'] reason=no-subprocess"),
-    (SUB, "import os; os.system('curl x')", "os.system argv=['curl x'] reason=no-subprocess"),
-    (SUB, "import os; os.execvp('curl', ['curl', 'x'])", "os.execvp argv=['curl','x'] reason=no-subprocess"),
-    (SUB, "import os; os.fork()", "os.fork reason=no-subprocess"),
-    (ANY, "open('/nowhere/x', 'w')", "open path=/nowhere/x reason=fs-readonly"),
-    (ANY, "open('/nowhere/x y', 'w')", "open path='/nowhere/x y' reason=fs-readonly"),
-    (ANY, "open('/nowhere/x\\x1b[2J\\n\\udcff', 'w')", "open path='/nowhere/x\\x1b[2J\\n\\udcff' reason=fs-readonly"),
-    (IMP, "import ctypes", "import module=ctypes reason=strict-imports"),
-    (SUB, "import subprocess; subprocess.run(['x', '--token', 'hunter2', '--password=hunter2', 'API_KEY=hunter2', "
-          "'-H', 'Authorization: Bearer hunter2', 'https://me:hunter2@host/', '--verbose', 'y'])",
-     "subprocess.run argv=['x','--token','***','--password=***','API_KEY=***','-H',"
-     "'Authorization: ***','https://***@host/','--verbose','y'] reason=no-subprocess"),
-    (SUB, "import os; os.system('x --secret-key \"hunter2 hunter2\"')",
-     "os.system argv=['x --secret-key ***'] reason=no-subprocess")]
-
-
-@pytest.mark.parametrize("guards, code, line", TRACES)
-def test_a_blocked_attempt_is_one_line_in_the_form_of_the_pep(runtime, tmp_path, guards, code, line):
-    python, mode = random.Random(f"{SEED}{code}").choice(EITHER)
-    done = guarded(python, mode, guards + " --trace", code, runtime, tmp_path)
-    assert blocked_lines(done) == ["[hermetic] blocked " + line], done.stderr
-    assert "hunter2" not in "".join(done.stderr.splitlines()[-1:])
-    assert not blocked_lines(guarded(python, mode, guards, code, runtime, tmp_path)), "only with --trace"
 
 
 HELD = (b"TOKEN=sk-live/51H8=Vq0+x\nURL=postgres://db.internal/pw-very-1234/\nQUOTE=\"it's-a-secret\"\nSHORT=ab\n"
         b"PEM=\"-----BEGIN KEY-----\\nMIIEvQIBADANBgkq\\nhkiG9w0BAQEFAASC\\n-----END KEY-----\"\n")
 TRACED = [  # an action on e, the environment; what the trace says, but for its reason
-    ("subprocess.run(['x', 'pre-' + e['TOKEN'] + '-post', 'ab'])", "subprocess.run argv=['x','pre-[hidden:TOKEN]-post','ab']"),
+    ("subprocess.run(['x', 'a-' + e['TOKEN'] + '-z', 'ab'])", "subprocess.run argv=['x','a-[hidden:TOKEN]-z','ab']"),
     ("open('/nowhere/' + e['QUOTE'], 'w')", "open path=/nowhere/[hidden:QUOTE]"),
     ("socket.create_connection(('it.sk-live/51H8=Vq0+x', 1))", "socket.create_connection host=it.[hidden:TOKEN]"),
     ("t = e.pop('TOKEN'); os.system('echo ' + t)", "os.system argv=['echo [hidden:TOKEN]']"),
@@ -5205,176 +4950,135 @@ TRACED = [  # an action on e, the environment; what the trace says, but for its 
     ("subprocess.run(['x', urllib.parse.quote(e['TOKEN'], '')])", "argv=['x','[hidden:TOKEN]']")]
 
 
-@pytest.mark.parametrize("python", PYTHONS, ids=["oldest", "newest"])
-def test_no_spelling_of_a_value_comes_into_traces_and_errors_however_it_was_used(project, python):
+def run_behind(project, text, *words):
+    """`hotenv run` with these words, behind a session that holds this text."""
+    project.serve(text, "--force")
+    return project.hotenv("run", *words, env=environment(project.base), input="", universal_newlines=True)
+
+
+def test_no_spelling_of_a_value_comes_into_traces_and_errors_however_it_was_used(project):
     code = textwrap.dedent("""
         import base64, os, shlex, socket, sqlite3, subprocess, urllib.parse
         for action in %r:
-            try:
-                exec(action, dict(globals(), e=dict(os.environ)))
-            except OSError as error:
-                print(error)
+            try: exec(action, dict(globals(), e=dict(os.environ)))
+            except OSError as error: print(error)
         """ % ([action for action, _ in TRACED],))
-    done = as_run(project, HELD, "--profile=all", "--trace", "--", python, "-c", code)
-    lines = blocked_lines(done)
-    assert len(lines) == len(TRACED) and all(line in said for (_, line), said in zip(TRACED, lines)), done.stderr
-    for value in ("sk-live", "pw-very", "a-secret", "hkiG9w0BAQEF", "MIIEvQIBADAN", "c2stbGl2ZS81", "51H8%3D"):
-        assert value not in done.stdout + done.stderr
-    assert done.returncode == 2
+    for python in PYTHONS:
+        done = run_behind(project, HELD, "--profile=all", "--trace", "--", python, "-c", code)
+        lines = blocked_lines(done)
+        assert len(lines) == len(TRACED) and all(line in said for (_, line), said in zip(TRACED, lines)), done.stderr
+        for value in ("sk-live", "pw-very", "a-secret", "hkiG9w0BAQEF", "MIIEvQIBADAN", "c2stbGl2ZS81", "51H8%3D"):
+            assert value not in done.stdout + done.stderr
+        assert done.returncode == 2
 
 
-def test_the_trace_goes_to_the_stderr_there_was_at_the_start(runtime, tmp_path):
-    code = "import os; os.dup2(os.open('elsewhere', os.O_CREAT | os.O_WRONLY), 2)\n" + TRY
-    done = guarded(PYTHONS[0], "bootstrapped", "--no-network --trace", code, runtime, tmp_path)
-    assert len(blocked_lines(done)) == 1 and (tmp_path / "elsewhere").read_text() == ""
-    code = ("import os; os.closerange(3, 100); fds = [os.open('mine', os.O_CREAT | os.O_WRONLY) for _ in range(70)]\n"
-            + TRY)
-    done = guarded(PYTHONS[0], "bootstrapped", "--no-network --trace", code, runtime, tmp_path)
-    assert len(blocked_lines(done)) == 1
-    assert (tmp_path / "mine").read_text() == "", "it does not end up in a program's file"
-
-
-def test_the_error_of_a_refused_read_names_the_ways_out(runtime, tmp_path):
-    done = guarded(PYTHONS[0], "bootstrapped", FS, "open('/etc/passwd')", runtime, tmp_path)
-    last = done.stderr.splitlines()[-1]
+def test_the_trace_goes_to_the_stderr_there_was_at_the_start_and_an_error_names_the_ways_out(guarded, tmp_path):
+    for code in ("os.dup2(os.open('elsewhere', os.O_CREAT | os.O_WRONLY), 2)\n",
+                 "os.closerange(3, 100); fds = [os.open('elsewhere', os.O_CREAT | os.O_WRONLY) for _ in range(70)]\n"):
+        done = guarded("--no-network --trace", "import os; " + code + TRY)
+        assert len(blocked_lines(done)) == 1
+        assert (tmp_path / "elsewhere").read_text() == "", "it does not end up in a program's file"
+    last = guarded(FS, "open('/etc/passwd')").stderr.splitlines()[-1]
     assert "--fs-readonly=PATH" in last and "=/" in last and str(tmp_path) in last
-    done = guarded(PYTHONS[0], "bootstrapped", FS, "open('new', 'w')", runtime, tmp_path)
-    assert "--fs-write PATH" in done.stderr.splitlines()[-1]
+    assert "--fs-write PATH" in guarded(FS, "open('new', 'w')").stderr.splitlines()[-1]
 
 
-# ---- threads, forks, signals: no moment in which nothing is held
-
-
-def test_no_child_of_a_fork_beside_busy_threads_is_open(runtime, tmp_path):
+def test_no_child_of_a_fork_beside_busy_threads_is_open(guarded):
     code = textwrap.dedent("""
-        import os, socket, subprocess, threading
-        def busy():
-            for _ in range(8):
-                subprocess.run(["true"])
-        def connect(seen):
-            try:
-                socket.create_connection(("127.0.0.1", PORT), 1)
-                seen.append(1)
-            except PermissionError:
-                pass
-        threads = [threading.Thread(target=busy) for _ in range(4)]
-        for each in threads: each.start()
-        children = []
+        import contextlib, os, socket, subprocess, threading
+        def begin(work):
+            threads = [threading.Thread(target=work) for _ in range(4)]
+            for each in threads: each.start()
+            return threads
+        def connect():
+            with contextlib.suppress(PermissionError):
+                seen.append(socket.create_connection(("127.0.0.1", PORT), 1))
+        busy = begin(lambda: [subprocess.run(["true"]) for _ in range(8)])
+        children, seen = [], []
         for _ in range(25):
             pid = os.fork()
             if not pid:
-                seen = []
-                inner = [threading.Thread(target=connect, args=(seen,)) for _ in range(4)]
-                for each in inner: each.start()
-                for each in inner: each.join()
+                for each in begin(connect): each.join()
                 os._exit(len(seen))
             children.append(os.waitpid(pid, 0)[1])
-        for each in threads: each.join()
+        for each in busy: each.join()
         print(sum(status not in (0, 2 << 8) for status in children))
         """)
     for python in PYTHONS:
         with Ears() as ears:  # the kernel's part is left out: --allow-domain is the hook's alone
-            done = guarded(python, "bootstrapped", "--no-network --allow-domain x.test", code.replace("PORT", str(ears.port)),
-                           runtime, tmp_path)
+            done = guarded("--no-network --allow-domain x.test", code.replace("PORT", str(ears.port)), python)
             assert done.stdout == "0\n" and ears.reached() == [], done.stderr
 
 
-def test_a_signal_handler_that_runs_in_the_middle_of_a_check_is_guarded(runtime, tmp_path):
+def test_a_signal_handler_that_runs_in_the_middle_of_a_check_is_guarded(guarded):
     code = textwrap.dedent("""
-        import signal, socket, time
-        tried = reached = 0
+        import contextlib, signal, socket, time
+        tried, reached = [], []
         def handler(*_):
-            global tried, reached
-            tried += 1
-            try:
-                socket.socket().connect(("127.0.0.1", 9))
-                reached += 1
-            except PermissionError:
-                pass
-            except ConnectionRefusedError:
-                reached += 1
+            tried.append(1)
+            with contextlib.suppress(PermissionError): reached.append(socket.socket().connect_ex(("127.0.0.1", 9)))
         signal.signal(signal.SIGALRM, handler)
         signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
         end = time.monotonic() + 0.4
         while time.monotonic() < end:
-            try:
-                open("/etc/passwd")
-            except PermissionError:
-                pass
+            with contextlib.suppress(PermissionError): open("/etc/passwd")
         signal.setitimer(signal.ITIMER_REAL, 0)
-        print(tried > 20, reached)
+        print(len(tried) > 20, reached)
         """)
-    guards = "--no-network --allow-domain x.test --fs-readonly"
-    assert guarded(PYTHONS[1], "bootstrapped", guards, code, runtime, tmp_path).stdout == "True 0\n"
+    assert guarded("--no-network --allow-domain x.test --fs-readonly", code, PYTHONS[1]).stdout == "True []\n"
 
 
-@pytest.mark.parametrize("python", PYTHONS, ids=["oldest", "newest"])
-def test_there_is_no_subinterpreter_without_guards(runtime, tmp_path, python):
+def test_there_is_no_subinterpreter_without_guards(guarded):
     code = ("import concurrent.futures, importlib\nfor name in '_interpreters', '_xxsubinterpreters':\n"
-            "    try:\n        importlib.import_module(name).create()\n    except ImportError:\n        print('none')\n")
-    done = guarded(python, "bootstrapped", NET + " --trace", code, runtime, tmp_path)
-    assert (done.stdout, done.returncode) == ("none\nnone\n", 0) and "reason=hermetic" in done.stderr
+            "    try: importlib.import_module(name).create()\n    except ImportError: print('none')\n")
+    for python in PYTHONS:
+        done = guarded(NET + " --trace", code, python)
+        assert (done.stdout, done.returncode) == ("none\nnone\n", 0) and "reason=hermetic" in done.stderr
 
 
-# ---- nothing of ours is seen
+COVERAGE = [sys.executable, "-m", "coverage", "run", "--data-file=x", "it.py"]
+NOSY = [  # a program, and how it is started
+    ("def f():\n    open('/made', 'w')\nf()\n", [sys.executable, "it.py"]), ("open('/made', 'w')\n", ["./it.py"]),
+    ("import os\nos.execve('/nowhere/x', ['x'], {})\n", [sys.executable, "it.py"]),
+    ("import os\nos.close(os.open('.', os.O_RDONLY))\nopen('/dev/null', 'w').close()\n"
+     "os.path.exists('x') or os.mkfifo\n", COVERAGE),
+    ("import pdb\nprint(__file__)\npdb.Pdb(nosigint=True).set_trace()\nprint(1)\n", [sys.executable, "it.py"])]
 
 
-NOSY = {
-    "traceback": ("def f():\n    open('/made', 'w')\nf()\n", ["{script}"]),
-    "a failed start": ("import os\nos.execve('/nowhere/x', ['x'], {})\n", ["{script}"]),
-    "coverage": ("import os\nos.close(os.open('.', os.O_RDONLY))\nopen('/dev/null', 'w').close()\n"
-                 "os.path.exists('x') or os.mkfifo\n",
-                 ["-m", "coverage", "run", "--data-file={pid}", "{script}"]),
-    "pdb": ("import pdb\nprint(__file__)\npdb.Pdb(nosigint=True).set_trace()\nprint(1)\n", ["{script}"]),
-}
-
-
-@pytest.mark.parametrize("what", NOSY)
-def test_tracebacks_coverage_and_pdb_show_nothing_of_ours(runtime, tmp_path, what):
-    code, words = NOSY[what]
-    if what == "coverage" and importlib.util.find_spec("coverage") is None:
+@pytest.mark.parametrize("code, target", NOSY, ids=short)
+def test_tracebacks_coverage_and_pdb_show_nothing_of_ours(runtime, tmp_path, code, target):
+    if target is COVERAGE and importlib.util.find_spec("coverage") is None:
         pytest.skip("coverage is not installed")
     (tmp_path / "it.py").write_text(code)
-    words = [word.format(script="it.py", pid=os.getpid()) for word in words]
-    run = {"runtime": runtime, "cwd": tmp_path, "input": "where\ncontinue\n", "stdin": None}
-    run.pop("stdin")
-    for target in ([sys.executable, *words], ["./it.py"] if what == "traceback" else None):
-        if target:
-            done = output_of([sys.executable, str(HOTENV), "hermetic", ANY, "--fs-write=.", "--", *target], runtime, tmp_path,
-                             stdin=open(os.devnull) if what != "pdb" else None, input=None)
-            assert "hotenv.py" not in done.stderr + done.stdout and "sitecustomize" not in done.stderr + done.stdout, done
-    if what == "coverage":
-        report = output_of([sys.executable, *words[:2], "report", words[3]], runtime, tmp_path)
+    done = output_of([sys.executable, str(HOTENV), "hermetic", ANY, "--fs-write=.", "--", *target], runtime, tmp_path,
+                     **{"stdin": None, "input": "where\ncontinue\n"} if "pdb" in code else {})
+    assert "hotenv.py" not in done.stderr + done.stdout and "sitecustomize" not in done.stderr + done.stdout, done
+    if target is COVERAGE:
+        report = output_of([*target[:3], "report", target[4]], runtime, tmp_path)
         assert "it.py" in report.stdout and "hotenv" not in report.stdout, report
 
 
-@pytest.mark.parametrize("python", PYTHONS, ids=["oldest", "newest"])
-def test_a_program_that_changes_its_directory_still_finds_its_files(runtime, tmp_path, python):
-    (tmp_path / "it.py").write_text("import os, sys\nos.chdir('/')\nprint(os.path.isabs(__file__), open(__file__).read(3))\n")
-    for target in (["it.py"], ["./it.py"], [python, "it.py"], [python, "-I", "it.py"]):
-        done = hermetic(python, NET, *target, runtime=runtime, cwd=tmp_path)
-        assert done.stdout == "True imp\n", done.stderr
-
-
-def test_a_session_gives_a_guarded_target_a_process_image_of_its_own(project):
+@only_linux
+def test_a_session_gives_a_guarded_target_a_process_image_of_its_own_and_configures_no_guard(project):
     """What --only left out is not in the target's memory, also where the target belongs to hotenv's own environment."""
-    (project.dir / "it.py").write_text(
-        "import re, sys\nfound = 0\nfor line in open('/proc/self/maps'):\n"
-        "    begin, end = [int(word, 16) for word in line.split()[0].split('-')]\n"
-        "    if ' rw' in line and 'vvar' not in line:\n        with open('/proc/self/mem', 'rb') as memory:\n"
-        "            memory.seek(begin)\n            found += memory.read(end - begin).count(bytes(reversed(b'eulav-tuo-tfel')))\n"
-        "print(found)\n")
-    if not LINUX:
-        pytest.skip("looks at /proc, which is Linux's")
-    done = as_run(project, b"ONE=1\nTWO=left-out-value\n", "--only", "ONE", NET, "--", "./it.py")
+    (project.dir / "it.py").write_text(textwrap.dedent("""
+        import re
+        found, memory = 0, open('/proc/self/mem', 'rb')
+        for line in open('/proc/self/maps'):
+            begin, end = [int(word, 16) for word in line.split()[0].split('-')]
+            if ' rw' in line and 'vvar' not in line:
+                memory.seek(begin)
+                found += len(re.findall(b'left.out.valu[e]', memory.read(end - begin)))  # which does not find itself
+        print(found)"""))
+    done = run_behind(project, b"ONE=1\nTWO=left-out-value\n", "--only", "ONE", NET, "--", "./it.py")
     assert done.stdout == "0\n", done
+    text = b"HERMETIC_FLAGS=--allow-localhost\nHOTENV_GUARDS=\nPYTHONPATH=/nowhere\n"
+    done = run_behind(project, text, NET, "--trace", "--", PYTHONS[0], "-c", CONNECT.replace("0.1.2.3", "127.0.0.1"))
+    assert done.returncode == 2 and len(blocked_lines(done)) == 1
 
 
 # ==== hermetic host ===================================================================================================
 # Which guards are asked for, what a target is, and how it is started.
-
-
-# ---- the way in
 
 
 SHEBANGS = ["#!{python}", "#!{python} -s", "#!{python} -sE", "#!{python} -E", "#!{python} -I", "#!{python} -S",
@@ -5384,129 +5088,116 @@ SHEBANGS = ["#!{python}", "#!{python} -s", "#!{python} -sE", "#!{python} -E", "#
             "#!/bin/sh\n'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")\"/'python3' \"$0\" \"$@\"\n' '''"]
 
 
-@pytest.mark.parametrize("shebang", SHEBANGS)
-def test_every_form_of_a_shebang_is_guarded_and_keeps_its_arguments(foreign, runtime, tmp_path, shebang):
-    venv = foreign[0]
-    bin_directory = venv / "bin"
-    script = bin_directory / "tool"
-    script.write_text(shebang.format(python=bin_directory / "python3") + textwrap.dedent("""
-        import sys
-        print(sys.argv, sys.flags.isolated, sys.flags.ignore_environment, sys.flags.no_site, __file__, __name__)
-        print(sys.prefix, flush=True)
-        """) + CONNECT + "\n")
-    script.chmod(0o755)
-    env = environment(runtime, PATH=f"{bin_directory}:{os.environ['PATH']}")
-    bare = output_of(["tool", "--flag", "a b", "--", ""], runtime, tmp_path, env)
-    done = hermetic(PYTHONS[1], "--no-network --trace", "tool", "--flag", "a b", "--", "", runtime=runtime,
-                    cwd=tmp_path, env=env)
-    assert bare.returncode in (0, 1) and bare.stdout.count("\n") == 2, bare.stderr
-    assert done.stdout == bare.stdout
-    assert done.returncode == 2, done.stderr
-    assert blocked_lines(done) == [CONNECT_BLOCKED]
+def test_every_form_of_a_shebang_is_guarded_and_keeps_its_arguments(foreign, hermetic, runtime, tmp_path):
+    place = foreign[0] / "bin"
+    env = environment(runtime, PATH=f"{place}:{os.environ['PATH']}")
+    def check(shebang):
+        words = ["tool%d" % SHEBANGS.index(shebang), "--flag", "a b", "--", ""]
+        executable(place / words[0], shebang.format(python=place / "python3") + textwrap.dedent("""
+            import sys
+            print(sys.argv, sys.flags.isolated, sys.flags.ignore_environment, sys.flags.no_site, __file__, __name__)
+            print(sys.prefix, flush=True)
+            """) + CONNECT + "\n")
+        bare = output_of(words, runtime, tmp_path, env)
+        done = hermetic("--no-network --trace", *words, python=PYTHONS[1], env=env)
+        assert bare.returncode in (0, 1) and bare.stdout.count("\n") == 2, bare.stderr
+        assert (done.stdout, done.returncode) == (bare.stdout, 2), done.stderr
+        assert blocked_lines(done) == [CONNECT_BLOCKED]
+    side_by_side(SHEBANGS, check)
 
 
 REFUSED = [  # target, text of ./it, guards
-    (["/bin/ls"], "", "--strict-imports"), (["ls"], "", "--fs-readonly"), (["ls"], "", "--no-network --allow-localhost"),
-    (["./it"], "#!/bin/sh\necho ran\n", "--profile=all"), (["./it"], "echo ran\n", "--no-network --allow-domain x.y"),
-    (["./it"], "#!/usr/bin/env -i python3\nprint('ran')\n", "--strict-imports"),
-    (["./it"], "#!/usr/bin/python3 -mthis\n", "--strict-imports"), ([sys.executable, "-I"], "", "--strict-imports"),
-    (["./missing"], "", "--no-network"), (["no-such-target-anywhere"], "", "--no-network"), ([""], "", "--no-network"),
-    ([], "", "--no-network"), (["./it"], "#!{old}\nprint('ran')\n", "--no-network")]
+    (["/bin/ls"], "", IMP), (["ls"], "", FS), (["ls"], "", LOCAL), (["./it"], "#!/bin/sh\necho ran\n", "--profile=all"),
+    (["./it"], "echo ran\n", "--no-network --allow-domain x.y"), ([sys.executable, "-I"], "", IMP),
+    (["./it"], "#!/usr/bin/env -i python3\nprint('ran')\n", IMP), (["./it"], "#!/usr/bin/python3 -mthis\n", IMP),
+    (["./missing"], "", NET), (["no-such-target-anywhere"], "", NET), ([""], "", NET), ([], "", NET), (["true"], "",
+    ANY + " --fs-write="), (["true"], "", NET + " --allow-domain=."), (["./it"], "#!{old}\nprint('ran')\n", NET)]
 
 
-@pytest.mark.parametrize("target, text, guards", REFUSED, ids=short)
-def test_what_cannot_be_guarded_is_refused_and_not_run(runtime, tmp_path, target, text, guards):
-    old = sorted(glob.glob(PYENV + "/[23].[5-7]*/bin/python"))
-    if "{old}" in text and not old:
-        pytest.skip("no Python before 3.8 is installed")
-    for each in old if "{old}" in text else [""]:
-        (tmp_path / "it").write_text(text.format(old=each))
-        (tmp_path / "it").chmod(0o755)
-        done = hermetic(PYTHONS[1], guards, *target, runtime=runtime, cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (1, ""), (each, done.stderr)
-        assert "Traceback" not in done.stderr and done.stderr.count("\n") == 1
+def test_what_cannot_be_guarded_is_refused_and_not_run(hermetic, tmp_path):
+    def check(row):
+        target, text, guards = row
+        old = sorted(glob.glob(PYENV + "/[23].[5-7]*/bin/python"))
+        if "{old}" in text and not old:
+            pytest.skip("no Python before 3.8 is installed")
+        for each in old if "{old}" in text else [""]:
+            here = Path(tempfile.mkdtemp(dir=str(tmp_path)))
+            executable(here / "it", text.format(old=each))
+            done = hermetic(guards, *target, python=PYTHONS[1], cwd=here)
+            assert (done.returncode, done.stdout) == (1, ""), (each, done.stderr)
+            assert "Traceback" not in done.stderr and done.stderr.count("\n") == 1
+    side_by_side(REFUSED, check)
 
 
-@pytest.mark.parametrize("usage", ["--no-network", "--no-such-guard --", "--no-net -- x", "--profile nothing -- x",
-                                   "--allow-domain= -- x", "--fs-readonly= -- x", "--allow-domain http://x -- x"])
-def test_usage_errors_of_hermetic_are_exit_1(runtime, tmp_path, usage):
-    done = output_of([PYTHONS[0], str(HOTENV), "hermetic", *usage.split()], runtime, tmp_path)
-    assert done.returncode == 1 and done.stderr.startswith("hotenv: ") and "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("python", PYTHONS, ids=["oldest", "newest"])
-def test_targets_by_name_run_as_they_would_by_themselves(runtime, tmp_path, python):
-    package = tmp_path / "pkg"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "mod.py").write_text(
-        "import sys\ndef main(): print(sys.argv, __name__); return 7\nclass Deep:\n    main = staticmethod(main)\n"
-        "data = 3\nif __name__ == '__main__': print('module', sys.argv[1:]); sys.exit(5)\n")
-    (package / "__main__.py").write_text("import sys; print('package', sys.argv[1:]); sys.exit(4)\n")
-    (tmp_path / "plain.py").write_text("import sys, pkg; print('plain', sys.argv, __file__, __name__); sys.exit(3)\n")
-    cases = [(["pkg.mod:main", "a", "--", "-x"], 7, "['pkg.mod:main', 'a', '--', '-x'] pkg.mod\n"),
-             (["pkg.mod:Deep.main", "a"], 7, "['pkg.mod:Deep.main', 'a'] pkg.mod\n"),
-             (["pkg.mod:data", "a"], 5, "module ['a']\n"), (["pkg.mod", "--", "a"], 5, "module ['--', 'a']\n"),
-             (["pkg", "a"], 4, "package ['a']\n"), (["./pkg", "a"], 4, "package ['a']\n"),
-             (["./plain.py", "a"], 3, f"plain ['./plain.py', 'a'] {tmp_path}/plain.py __main__\n"),
-             ([python, "-m", "pkg.mod", "a"], 5, "module ['a']\n"),
-             ([python, "-X", "dev", "plain.py"], 3, f"plain ['plain.py'] {tmp_path}/plain.py __main__\n"),
-             ([python, "-uWerror", "-c", "import sys; print(sys.argv)", "a"], 0, "['-c', 'a']\n")]
-    for words, code, output in cases:
-        done = hermetic(python, "--no-network", *words, runtime=runtime, cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (code, output), (words, done.stderr)
+def test_targets_by_name_run_as_they_would_by_themselves(hermetic, tmp_path):
+    (tmp_path / "pkg").mkdir()
+    for name, text in {
+            "pkg/__init__.py": "", "pkg/__main__.py": "import sys; print('package', sys.argv[1:]); sys.exit(4)\n",
+            "pkg/mod.py": "import sys\ndef main(): print(sys.argv, __name__); return 7\ndata = 3\n"
+                          "class Deep: main = staticmethod(main)\n"
+                          "if __name__ == '__main__': print('module', sys.argv[1:]); sys.exit(5)\n",
+            "plain.py": "import sys, pkg; print('plain', sys.argv, __file__, __name__); sys.exit(3)\n",
+            "away.py": "import os; os.chdir('/'); print(os.path.isabs(__file__), open(__file__).read(6))\n",
+            "typed.py": "def f(x: int): pass\nprint(f.__annotations__)\n"}.items():
+        (tmp_path / name).write_text(text)
+    cases = [("pkg.mod:main a -- -x", 7, "['pkg.mod:main', 'a', '--', '-x'] pkg.mod\n"),
+             ("pkg.mod:Deep.main a", 7, "['pkg.mod:Deep.main', 'a'] pkg.mod\n"),
+             ("pkg.mod:data a", 5, "module ['a']\n"), ("pkg.mod -- a", 5, "module ['--', 'a']\n"),
+             ("pkg a", 4, "package ['a']\n"), ("./pkg a", 4, "package ['a']\n"),
+             ("./plain.py a", 3, f"plain ['./plain.py', 'a'] {tmp_path}/plain.py __main__\n"),
+             ("typed.py", 0, "{'x': <class 'int'>}\n"),  # no slash is needed, and it is compiled as it is
+             ("python -uWerror -c print(__import__('sys').argv) a", 0, "['-c', 'a']\n"),
+             ("python -m pkg.mod a", 5, "module ['a']\n"),
+             ("python -X dev plain.py", 3, f"plain ['plain.py'] {tmp_path}/plain.py __main__\n"),
+             *((words + "away.py", 0, "True import\n") for words in ("", "./", "python ", "python -I "))]
+    def check(row):
+        python, (words, code, output) = row
+        words = [python if word == "python" else word for word in words.split()]
+        done = hermetic("--no-network", *words, python=python)
+        assert (done.returncode, done.stdout) == (code, output), done.stderr
+    side_by_side(itertools.product(PYTHONS, cases), check)
 
 
 def test_a_console_script_beside_this_python_runs_in_this_very_process(foreign, runtime, tmp_path):
-    for venv, other in (foreign, foreign[::-1]):
-        script = venv / "bin" / "beside"
-        script.write_text(f"#!/bin/sh\n'''exec' \"{venv}/bin/python3\" \"$0\" \"$@\"\n' '''\n"
-                          "import os, sys; print(os.getpid(), sys.prefix, 'hotenv' in sys.modules, sep=chr(10))\n")
-        script.chmod(0o755)
-        for python, same in ((venv / "bin" / "python3", True), (other / "bin" / "python3", False)):
-            for flags in ([], ["-I"], ["-S"]):
-                started = subprocess.Popen(
-                    [str(python), *flags, str(HOTENV), "hermetic", "--no-network", "--",
-                     "beside" if same else str(script)], cwd=str(tmp_path),
-                    env=environment(runtime), stdout=subprocess.PIPE, universal_newlines=True)
-                output = started.communicate(timeout=30)[0].splitlines()
-                assert output == [str(started.pid), str(venv), "False"], (python, flags)
+    def check(row):
+        (venv, other), same, flags = row
+        python, target = str((venv if same else other) / "bin" / "python3"), "beside" if same else f"{venv}/bin/beside"
+        started = subprocess.Popen([python, *flags, str(HOTENV), "hermetic", "--no-network", "--", target],
+                                   cwd=str(tmp_path), env=environment(runtime), stdout=PIPE)
+        output = started.communicate(timeout=30)[0].decode().splitlines()
+        assert output == [str(started.pid), str(venv), "False"]
+    for venv in foreign:
+        executable(venv / "bin" / "beside", f"#!/bin/sh\n'''exec' \"{venv}/bin/python3\" \"$0\" \"$@\"\n' '''\n"
+                   "import os, sys; print(os.getpid(), sys.prefix, 'hotenv' in sys.modules, sep=chr(10))\n")
+    side_by_side(itertools.product([foreign, foreign[::-1]], [True, False], [[], ["-I"], ["-S"]]), check)
 
 
-def test_a_sitecustomize_that_was_there_still_runs_after_the_guards(runtime, tmp_path):
+def test_a_sitecustomize_that_was_there_still_runs_after_the_guards_and_pythonpath_gets_no_empty_entry(
+        guarded, hermetic, runtime, tmp_path):
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     (theirs / "sitecustomize.py").write_text("import sys; print('theirs', hasattr(sys, '_hotenv'))\n")
     for python in PYTHONS:
-        done = hermetic(python, "--no-network", python, "-c", "import sitecustomize; print(sitecustomize.__file__)",
-                        runtime=runtime, cwd=tmp_path, env=environment(runtime, PYTHONPATH=str(theirs)))
+        done = guarded("--no-network", "import sitecustomize; print(sitecustomize.__file__)", python,
+                       env=environment(runtime, PYTHONPATH=str(theirs)))
         assert done.stdout == f"theirs True\n{theirs}/sitecustomize.py\n", done.stderr
-
-
-def test_pythonpath_gets_no_empty_entry(runtime, tmp_path):
     (tmp_path / "random.py").write_text("raise SystemExit('shadowed')\n")
-    script = tmp_path / "bin" / "show"
-    script.parent.mkdir()
-    script.write_text(f"#!{PYTHONS[0]}\nimport random, os, sys; print(os.environ['PYTHONPATH'], '' in sys.path)\n")
-    script.chmod(0o755)
+    show = theirs / "show"
+    executable(show, f"#!{PYTHONS[0]}\nimport random, os, sys; print(os.environ['PYTHONPATH'], '' in sys.path)\n")
     for before in ({}, {"PYTHONPATH": ""}):
-        done = hermetic(PYTHONS[1], "--no-network", str(script), runtime=runtime, cwd=tmp_path,
-                        env=environment(runtime, **before))
+        done = hermetic("--no-network", show, python=PYTHONS[1], env=environment(runtime, **before))
         path, empty = done.stdout.split()
         assert os.pathsep not in path and empty == "False"
 
 
-# ---- configuration
-
+ON, LOCAL_TOO = {"no-network": True}, {"no-network": True, "allow-localhost": True}
 CONFIGURED = [  # file, environment, command line -> what is blocked, of: local (127.0.0.1), sub, write, ctypes, passwd
-    ({}, {}, "", ""), ({"no-network": True}, {}, "", "local"), ({"no_network": True}, {}, "", "local"),
-    ({"no-network": True, "allow-localhost": True}, {}, "", ""),
-    ({"no-network": True, "allow-localhost": True}, {}, "--no-network", "local"),
-    ({"no-network": True}, {}, "--allow-localhost", ""), ({"allow-localhost": True}, {}, "--no-network", "local"),
+    ({}, {}, "", ""), (ON, {}, "", "local"), ({"no_network": True}, {}, "", "local"), (LOCAL_TOO, {}, "", ""),
+    (LOCAL_TOO, {}, "--no-network", "local"), (ON, {}, "--allow-localhost", ""),
+    ({"allow-localhost": True}, {}, "--no-network", "local"),
     ({"allow-domain": ["127.0.0.1"]}, {}, "--no-network", "local"),
     ({"no-network": True, "allow-domain": ["127.0.0.1"]}, {}, "", ""),
-    ({"no-network": True, "allow-localhost": True}, {"HERMETIC_FLAGS": "--no-network"}, "", "local"),
-    ({"no-network": True}, {"HERMETIC_FLAGS": "--allow-localhost"}, "", ""),
+    (LOCAL_TOO, {"HERMETIC_FLAGS": "--no-network"}, "", "local"), (ON, {"HERMETIC_FLAGS": "--allow-localhost"}, "", ""),
     ({}, {"HERMETIC_FLAGS": "--no-network --allow-localhost"}, "--no-subprocess", "sub"),
     ({}, {"HERMETIC_FLAGS": "--allow-localhost"}, "--no-network", "local"),
     ({}, {"HERMETIC_PROFILE": "exec-deny,strict-imports"}, "", "sub ctypes"),
@@ -5518,86 +5209,63 @@ CONFIGURED = [  # file, environment, command line -> what is blocked, of: local 
     ({}, {"HERMETIC_FS_ROOT": "/"}, "--fs-readonly", "write passwd"), ({"fs-readonly": "/etc"}, {}, "", "write"),
     ({"fs-readonly": True}, {}, "", "write passwd"), ({"fs-readonly": True}, {}, "--fs-readonly=/etc", "write"),
     ({"fs-readonly": "/etc"}, {}, "--fs-readonly", "write passwd"),
-    ({"fs-readonly": True, "fs-write": ["."]}, {}, "", "passwd"),
-    ({"fs-write": ["."]}, {}, "--fs-readonly=/", "write"), ({"fs-readonly": "/"}, {}, "--fs-write .", ""),
-    ({"no-network": False}, {}, "", ""), ({"no-network": True}, {}, "--no-subprocess", "local sub"),]
+    ({"fs-readonly": True, "fs-write": ["."]}, {}, "", "passwd"), ({"fs-write": ["."]}, {}, "--fs-readonly=/", "write"),
+    ({"fs-readonly": "/"}, {}, "--fs-write .", ""), ({"no-network": False}, {}, "", ""),
+    (ON, {}, "--no-subprocess", "local sub"), ("[project\n", {}, "", ""),
+    ("[tool.other]\nno-network = true\n", {}, "", ""), ("[tool]\nhermetic = {no-network = true}\n", {}, "", "local")]
 
 PROBE = """
 import socket, subprocess
-def local():
-    try: socket.create_connection(("127.0.0.1", 9), 1)
-    except ConnectionRefusedError: pass
-def sub(): subprocess.run(["true"])
-def write(): open("probe", "w").close()
-def ctypes(): import ctypes
-def passwd(): open("/etc/passwd").close()
-for act in (local, sub, write, ctypes, passwd):
+for name, act in {"local": lambda: socket.create_connection(("127.0.0.1", 9), 1), "sub": lambda: subprocess.run("true"),
+                  "write": lambda: open("probe", "w").close(), "ctypes": lambda: __import__("ctypes"),
+                  "passwd": lambda: open("/etc/passwd").close()}.items():
     try: act()
-    except (PermissionError, ImportError): print(act.__name__)
+    except (PermissionError, ImportError): print(name)
+    except ConnectionRefusedError: pass
 """
 
 
-def as_toml(table):
-    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
-
-
-def test_sources_add_up_and_no_allowance_opens_what_a_higher_source_closed(runtime, tmp_path):
-    python = PYTHONS[1]
-    if "tomllib" not in output_of([python, "-c", "import tomllib; print('tomllib')"], runtime, tmp_path).stdout:
-        pytest.skip("no Python that reads TOML is installed")
-
-    def ask(number):
-        table, env, line, blocked = CONFIGURED[number]
-        here = tmp_path / str(number)
-        here.mkdir()
-        (here / "probe.py").write_text(PROBE)
-        if table and number % 2:
-            (here / "pyproject.toml").write_text("[project]\nname = 'x'\n[tool.hermetic]\n" + as_toml(table))
-        elif table:
-            (here / "HERMETIC.toml").write_text(as_toml(table))
-        done = hermetic(python, line, "./probe.py", runtime=runtime, cwd=here, env=environment(runtime, **env))
-        right = done.stdout.split() == blocked.split() and done.returncode == (2 if blocked else 0)
-        return right or (CONFIGURED[number], done)
-    with ThreadPoolExecutor(3) as pool:
-        wrong = [result for result in pool.map(ask, range(len(CONFIGURED))) if result is not True]
-    assert not wrong, wrong
-
-
-@pytest.mark.parametrize("content", [
-    b"[tool.hermetic]\nno-netwrok = true\n", b"[tool.hermetic]\nno-network = 3\n", b"[tool.hermetic\n", b"[tool]\nhermetic = 3\n",
-    b"\xff\xfe[tool.hermetic]", b"[tool.hermetic]\nfs-readonly = true\nfs-write = [1]\n", b"[tool.hermetic]\nhelp = true\n",
-    b"[hermetic]\nno-network = true\n", b"allow-localhost = 'yes'\n"], ids=short)
-def test_a_configuration_with_a_mistake_is_the_usage_error_of_the_command(project, content):
-    (project.dir / ("pyproject.toml" if b"tool" in content else "HERMETIC.toml")).write_bytes(content)
-    project.serve(b"A=1\n")
-    for command, code in ("run", 2), ("hermetic", 1):
-        refusal(project.hotenv(command, SUB, "--", sys.executable, "-c", "print('ran')"), code)
-
-
-@pytest.mark.parametrize("text, status", [
-    ("[project\n", 0), ("[tool.other]\nno-network = true\n", 0),  # of no concern: not even parsed
-    ("[tool]\nhermetic = {no-network = true}\n", 2),
-])
-def test_a_project_file_counts_where_it_can_speak_of_guards(runtime, tmp_path, text, status):
-    python = PYTHONS[1]
-    if "tomllib" not in output_of([python, "-c", "import tomllib; print('tomllib')"], runtime, tmp_path).stdout:
-        pytest.skip("no Python that reads TOML is installed")
-    (tmp_path / "pyproject.toml").write_text(text)
-    code = "import socket; socket.socket().connect_ex(('127.0.0.1', 9))"
-    assert hermetic(python, "", python, "-c", code, runtime=runtime, cwd=tmp_path).returncode == status
-
-
-def test_a_python_without_tomllib_refuses_only_a_file_that_configures_guards(runtime, tmp_path):
-    (tmp_path / "pyproject.toml").write_text(
+def test_sources_add_up_and_no_allowance_opens_what_a_higher_source_closed(hermetic, runtime, tmp_path):
+    (tmp_path / "pyproject.toml").write_text(  # configures no guard, also where Python reads no TOML
         "[project]\nname = 'hermetic'\n[tool.black]\nline-length = 99\n# [tool.hermetic]\n")
     for python in PYTHONS:
-        assert hermetic(python, "", python, "-c", "print('ran')", runtime=runtime, cwd=tmp_path).stdout == "ran\n"
+        assert hermetic("", python, "-c", "print('ran')", python=python).stdout == "ran\n"
+    (tmp_path / "pyproject.toml").unlink()
+    if "tomllib" not in output_of([python, "-c", "import tomllib; print('tomllib')"], runtime, tmp_path).stdout:
+        pytest.skip("no Python that reads TOML is installed")
+    def check(row):
+        table, env, line, blocked = row
+        here = Path(tempfile.mkdtemp(dir=str(tmp_path)))
+        (here / "probe.py").write_text(PROBE)
+        if isinstance(table, str):
+            (here / "pyproject.toml").write_text(table)
+        elif table:
+            text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
+            if CONFIGURED.index(row) % 2:
+                (here / "pyproject.toml").write_text("[project]\nname = 'x'\n[tool.hermetic]\n" + text)
+            else:
+                (here / "HERMETIC.toml").write_text(text)
+        done = hermetic(line, "./probe.py", python=python, cwd=here, env=environment(runtime, **env))
+        assert (done.stdout.split(), done.returncode) == (blocked.split(), 2 if blocked else 0), done
+    side_by_side(CONFIGURED, check)
 
 
-def test_a_session_cannot_configure_guards_nor_drop_them(project):
-    done = as_run(project, b"HERMETIC_FLAGS=--allow-localhost\nHOTENV_GUARDS=\nPYTHONPATH=/nowhere\n", "--no-network",
-                  "--trace", "--", PYTHONS[0], "-c", "import socket; socket.create_connection(('127.0.0.1', 9), 1)")
-    assert done.returncode == 2 and len(blocked_lines(done)) == 1
+def test_a_mistake_in_guards_or_their_configuration_is_the_usage_error_of_the_command(project):
+    for usage in ("--no-network", "--no-such-guard --", "--no-net -- x", "--profile nothing -- x",
+                  "--fs-readonly= -- x", "--allow-domain= -- x", "--allow-domain http://x -- x"):
+        assert refusal(called(project, "hermetic", *usage.split()), 1), usage
+    project.serve(b"A=1\n")
+    for content in (
+            b"[tool.hermetic]\nno-netwrok = true\n", b"[tool.hermetic]\nno-network = 3\n", b"[tool.hermetic\n",
+            b"[tool]\nhermetic = 3\n", b"\xff\xfe[tool.hermetic]", b"[tool.hermetic]\nhelp = true\n",
+            b"[tool.hermetic]\nfs-readonly = true\nfs-write = [1]\n", b"[hermetic]\nno-network = true\n",
+            b"allow-localhost = 'yes'\n"):
+        file = project.dir / ("pyproject.toml" if b"tool" in content else "HERMETIC.toml")
+        file.write_bytes(content)
+        for command, code in ("run", 2), ("hermetic", 1):
+            done = called(project, command, SUB, "--", sys.executable, "-c", "print('ran')")
+            assert refusal(done, code) and not done.stdout, content
+        file.unlink()
 
 
 def test_paths_with_blanks_and_quotes_survive_the_way_to_a_grandchild(runtime, tmp_path):
@@ -5611,120 +5279,89 @@ def test_paths_with_blanks_and_quotes_survive_the_way_to_a_grandchild(runtime, t
     assert done.stdout == "ok\n" and (odd / "in").exists(), done.stderr
 
 
-# ---- real programs
-
 PROGRAMS = os.environ.get("HOTENV_TEST_PROGRAMS", "")
 
 
 @pytest.mark.skipif(not PROGRAMS, reason="HOTENV_TEST_PROGRAMS names no venv with httpie, pytest and black")
-@pytest.mark.parametrize("flag", ["", " -E"])
-def test_real_programs_work_and_are_held(runtime, tmp_path, flag):
-    (tmp_path / "test_it.py").write_text("def test_one(): assert True\n")
-    (tmp_path / "test_net.py").write_text(f"def test_one():\n    {CONNECT}\n")
-    for guards, command, status, word in [
-            (NET, "http --version", 0, "."), (ANY, "http --version", 0, "."), (NET, "http --ignore-stdin http://0.1.2.3/", 2, ""),
-            (NET, "pytest -q test_it.py", 0, "1 passed"), (NET, "pytest -q test_net.py", 2, "1 failed"),
-            (IMP, "pytest -q test_it.py", 0, "1 passed"), (NET, "pip --version", 0, "pip"), (ANY, "pip list", 0, "pytest")]:
+def test_real_programs_work_and_are_held(hermetic, runtime, tmp_path):
+    def check(row):
+        flag, (guards, command, status, word) = row
         name, *words = command.split()
-        text = open(f"{PROGRAMS}/bin/{name}").read().split("\n", 1)[1]
-        (tmp_path / name).write_text(f"#!{PROGRAMS}/bin/python{flag}\n{text}")  # with -E as pipx installs it
-        (tmp_path / name).chmod(0o755)
-        done = hermetic(f"{PROGRAMS}/bin/python", guards, f"./{name}", *words, runtime=runtime, cwd=tmp_path,
-                        env=environment(runtime, HOME=str(tmp_path)))
-        assert done.returncode == status and word in done.stdout, (command, done)
+        here, text = Path(tempfile.mkdtemp(dir=str(tmp_path))), open(f"{PROGRAMS}/bin/{name}").read().split("\n", 1)[1]
+        (here / "test_it.py").write_text("def test_one(): assert True\n")
+        (here / "test_net.py").write_text(f"def test_one():\n    {CONNECT}\n")
+        executable(here / name, f"#!{PROGRAMS}/bin/python{flag}\n{text}")  # with -E as pipx installs it
+        done = hermetic(guards, f"./{name}", *words, python=f"{PROGRAMS}/bin/python", cwd=here,
+                        env=environment(runtime, HOME=str(here)))
+        assert done.returncode == status and word in done.stdout, done
+    side_by_side(itertools.product(["", " -E"], [
+        (NET, "http --version", 0, "."), (ANY, "http --version", 0, "."), (ANY, "pip list", 0, "pytest"),
+        (NET, "http --ignore-stdin http://0.1.2.3/", 2, ""), (NET, "pytest -q test_it.py", 0, "1 passed"),
+        (NET, "pytest -q test_net.py", 2, "1 failed"), (IMP, "pytest -q test_it.py", 0, "1 passed"),
+        (NET, "pip --version", 0, "pip")]), check)
 
 
-def test_a_script_in_the_current_directory_needs_no_slash_and_is_compiled_as_it_is(runtime, tmp_path):
-    (tmp_path / "it.py").write_text("def f(x: int): pass\nprint(f.__annotations__)\n")
-    done = hermetic(sys.executable, "--no-network", "it.py", runtime=runtime, cwd=tmp_path)
-    assert done.stdout == "{'x': <class 'int'>}\n"
-
-
-def test_without_a_guard_it_says_so(runtime, tmp_path):
-    done = hermetic(sys.executable, "--allow-localhost", sys.executable, "-c", "pass", runtime=runtime, cwd=tmp_path)
-    assert done.returncode == 0 and "no guard is on" in done.stderr
-
-
-def test_workers_that_are_spawned_may_read_their_script_wherever_it_is(runtime, tmp_path):
+def test_workers_that_are_spawned_may_read_their_script_wherever_it_is(hermetic, tmp_path):
     (tmp_path / "here").mkdir()
     (tmp_path / "mp.py").write_text("import multiprocessing as m\nif __name__ == '__main__':\n"
                                     "    process = m.get_context('spawn').Process(target=print, args=('worked',))\n"
                                     "    process.start(); process.join(); raise SystemExit(process.exitcode)\n")
-    done = hermetic(sys.executable, "--fs-readonly", "../mp.py", runtime=runtime, cwd=tmp_path / "here")
+    done = hermetic("--fs-readonly", "../mp.py", cwd=tmp_path / "here")
     assert (done.returncode, done.stdout) == (0, "worked\n"), done.stderr
 
 
-# ---- the host's files
-
-
-def test_guards_of_older_versions_go_after_a_week_and_not_before(tmp_path):
-    tmp_path.chmod(0o700)
-    base = tmp_path / "hotenv"
+def test_guards_of_older_versions_go_after_a_week_and_not_before_and_no_child_starts_when_ours_are_gone(
+        guarded, tmp_path):
+    base, fresh = tmp_path / "hotenv", environment(tmp_path)
     base.mkdir(0o700)
     for name, age in ("guards-00000001", 8 * 86400), ("guards-00000002", 6 * 86400), ("other", 8 * 86400):
         (base / name).mkdir()
         (base / name / "hotenv.py").write_text("")
         os.utime(str(base / name), (time.time() - age,) * 2)
     for _ in range(2):
-        assert guarded(PYTHONS[0], "bootstrapped", NET, "pass", tmp_path, tmp_path).returncode == 0
+        assert guarded(NET, "pass", env=fresh).returncode == 0
         names = sorted(each.name for each in base.iterdir())
         assert len(names) == 3 and names[:1] == ["guards-00000002"] and "other" in names, names
     own = base / [name for name in names if name not in ("other", "guards-00000002")][0]
     os.utime(str(own), (0, 0))
-    guarded(PYTHONS[0], "bootstrapped", NET, "pass", tmp_path, tmp_path)
+    guarded(NET, "pass", env=fresh)
     assert time.time() - own.stat().st_mtime < 60, "each start says that it is in use"
-
-
-def test_a_child_is_not_started_when_the_files_that_would_guard_it_are_gone(tmp_path):
-    tmp_path.chmod(0o700)
-    code = ("import os, subprocess, sys; os.system('rm -r %s/hotenv/guards-*')\n"
-            "subprocess.run([sys.executable, '-c', 'print(1)'], env={})" % tmp_path)
-    done = guarded(PYTHONS[1], "bootstrapped", NET, code, tmp_path, tmp_path)
+    code = ("import os, subprocess, sys; os.system('rm -r %s/guards-*')\n"
+            "subprocess.run([sys.executable, '-c', 'print(1)'], env={})" % base)
+    done = guarded(NET, code, PYTHONS[1], env=fresh)
     assert (done.returncode, done.stdout) == (2, "") and "are gone" in done.stderr
 
 
-def test_many_starts_at_once_never_find_a_half_written_guard(tmp_path):
-    tmp_path.chmod(0o700)
+def test_many_starts_at_once_never_find_a_half_written_guard(guarded, tmp_path):
+    fresh = environment(tmp_path)
     with ThreadPoolExecutor(6) as pool:
-        results = list(pool.map(lambda n: guarded(PYTHONS[n % 2], "bootstrapped", NET, CONNECT, tmp_path, tmp_path),
-                                range(24 if FULL else 8)))
+        results = list(pool.map(lambda n: guarded(NET, CONNECT, PYTHONS[n % 2], env=fresh), range(24 if FULL else 8)))
     assert [done.returncode for done in results] == [2] * len(results), [done.stderr for done in results]
 
 
-def test_damaged_guards_and_a_hook_that_refuses_them_end_the_program(foreign, runtime, tmp_path):
-    code = "import os; print(os.environ['PYTHONPATH'])"
-    home = guarded(PYTHONS[0], "bootstrapped", NET, code, runtime, tmp_path).stdout.strip()
-    for text in ("", "no-network", None):
-        env = environment(runtime, PYTHONPATH=home, **({"HOTENV_GUARDS": text} if text is not None else {}))
+def test_damaged_guards_and_a_hook_that_refuses_them_end_the_program(foreign, guarded, runtime, tmp_path):
+    home = guarded(NET, "import os; print(os.environ['PYTHONPATH'])").stdout.strip()
+    for more in ({"HOTENV_GUARDS": ""}, {"HOTENV_GUARDS": "no-network"}, {}):
+        env = environment(runtime, PYTHONPATH=home, **more)
         done = output_of([PYTHONS[0], "-c", "print('ran')"], runtime, tmp_path, env)
         assert (done.returncode, done.stdout) == (1, "") and "hotenv: cannot guard" in done.stderr
-    pth = glob.glob(f"{foreign[0]}/lib/python*/site-packages")[0] + "/veto.pth"
-    with open(pth, "w") as file:
-        file.write("import sys; exec(\"def veto(e, a):\\n if e == 'sys.addaudithook': raise RuntimeError\\n"
-                   "sys.addaudithook(veto)\")\n")
-    try:
-        done = guarded(f"{foreign[0]}/bin/python", "bootstrapped", NET, "print('ran')", runtime, tmp_path)
-    finally:
-        os.unlink(pth)
+    veto = Path(glob.glob(f"{foreign[0]}/lib/python*/site-packages")[0], "veto.pth")
+    veto.write_text("import sys; exec(\"def veto(e, a):\\n if e == 'sys.addaudithook': raise RuntimeError\\n"
+                    "sys.addaudithook(veto)\")\n")
+    done = guarded(NET, "print('ran')", foreign[0] / "bin" / "python")
+    veto.unlink()
     assert (done.returncode, done.stdout) == (1, "") and "hotenv: cannot guard" in done.stderr
 
 
-def test_a_script_that_stands_for_a_python_is_asked_for_the_real_one(runtime, tmp_path):
+def test_a_script_that_stands_for_a_python_is_asked_for_the_real_one(hermetic, runtime, tmp_path):
     """As pyenv, asdf and mise have them on PATH."""
-    shim = tmp_path / "python3"
-    shim.write_text(f'#!/usr/bin/env bash\nexec "{PYTHONS[1]}" "$@"\n')
-    shim.chmod(0o755)
+    executable(tmp_path / "python3", f'#!/usr/bin/env bash\nexec "{PYTHONS[1]}" "$@"\n')
     env = environment(runtime, PATH=f"{tmp_path}:{os.environ['PATH']}")
     for guards in (NET, IMP, NET + " " + SUB):
-        done = hermetic(PYTHONS[0], guards, "python3", "-c", "import sys; print(sys.version_info[1]);" + CONNECT,
-                        runtime=runtime, cwd=tmp_path, env=env)
+        done = hermetic(guards, "python3", "-c", "import sys; print(sys.version_info[1]);" + CONNECT, python=PYTHONS[0],
+                        env=env)
         version = re.search(r"3\.(\d+)", PYTHONS[1]).group(1)
         assert done.stdout == version + "\n" and (done.returncode == 2) == (NET in guards), done.stderr
-
-
-def test_an_empty_allowance_opens_nothing(runtime, tmp_path):
-    for usage in ("--fs-readonly=/ --fs-write=", "--no-network --allow-domain=."):
-        assert hermetic(sys.executable, usage, "true", runtime=runtime, cwd=tmp_path).returncode == 1
 
 
 # ==== shell session ===================================================================================================
@@ -5738,9 +5375,12 @@ def shell(tmp_path):
         yield session
 
 
+both = pytest.mark.parametrize("remote", [None, "sh"], ids=["local", "remote"])
+
+
 def processes_with(mark):
     """The processes whose command line holds `mark`."""
-    listing = subprocess.run(["ps", "-Ao", "stat=,pid=,args="], stdout=subprocess.PIPE).stdout
+    listing = subprocess.run(["ps", "-Ao", "stat=,pid=,args="], stdout=PIPE).stdout
     return [row for row in listing.decode("utf-8", "replace").splitlines()
             if mark in row and not row.startswith("Z") and " ps " not in row]
 
@@ -5750,11 +5390,18 @@ def unique_sleep():
     return f"sleep 4{os.getpid()}.{random.randrange(10 ** 6)}"
 
 
+def raised(work, *args, **options):
+    """The error with which this ends."""
+    with pytest.raises(hotenv.HotenvError) as caught:
+        work(*args, **options)
+    return caught.value
+
+
 def in_python(program, *args, **options):
     """What a fresh interpreter that can import hotenv prints."""
-    options.setdefault("env", {**os.environ, "PYTHONPATH": str(HERE)})
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program), *args], stdout=subprocess.PIPE, timeout=120,
-                          stderr=subprocess.PIPE, **options)
+    env = {**os.environ, "PYTHONPATH": str(HERE)}
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program), *args], env=env, timeout=120, stdout=PIPE,
+                          stderr=PIPE, **options)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 
@@ -5763,203 +5410,137 @@ WHATEVER = object()  # stands for a code, an output or a word that is not said
 FUNCTIONS = ("printf command builtin return jobs export unset eval cd alias declare local shopt readonly set trap "
              "exec : true read echo test exit kill compgen __hotenv_probe").split()
 
-# A name, a command, its exit code, its stdout, and what else must be so: `lost` (the shell ended), `late` (a time limit
-# of 0.3 s, or of what follows the colon), `cut` (head and tail), a pattern for stderr. What is not said must be plain:
-# nothing on stderr, not late, not lost, not cut. After each trial the session must still serve, with its exports. They
-# run side by side, because what ignores an interrupt takes two seconds.
+# A command, or several of which the last one is meant; its exit code, its stdout, and what else must be so: `lost` (the
+# shell ended), `late` (a time limit of 0.3 s, or of what follows the colon), `2s` (what it took at least), `cut` (head
+# and tail), a pattern for stderr. What is not said must be plain: nothing on stderr, not late, not lost, not cut. After
+# each trial the session must still serve, with its exports. Those with `far` are also tried over two streams.
 TRIALS = [
-    ("a comment", "# nothing", 0, ""), ("a comment behind", "echo a # b", 0, "a\n"), ("nothing", "", 0, ""),
-    ("blanks", " \t ", 0, ""), ("newlines", "\n\n\n", 0, ""), ("lines", "echo a\necho b\n\necho c\n", 0, "a\nb\nc\n"),
-    ("status of the last line", "echo a\nfalse", 1, "a\n"), ("a trailing ampersand", "true &", 0, "", r"\[1\] \d+\n"),
-    ("a trailing backslash", "echo a \\", 0, "a \\\n"), ("a heredoc", "cat <<X\n$((1+1)) 'b\nX", 0, "2 'b\n"),
-    ("a quoted heredoc", "cat <<'X'\n$((1+1))\nX\necho b", 0, "$((1+1))\nb\n"),
-    ("an unfinished heredoc", "cat <<X\nabc", 0, "abc\n", "bash: .*here-document"), ("reads stdin", "cat", 0, ""),
-    ("reads a variable", "read x; echo \"$?[$x]\"", 0, "1[]\n"),
-    ("asks in Python", "python3 -c 'input()'", 1, "", "Traceback"),
-    ("wants a terminal", "cat /dev/tty", 1, "", "cat: /dev/tty"),
-    ("has no terminal", "test -t 0 -o -t 1 -o -t 2", 1, ""),
-    ("bad syntax: for", "for i in 1 2", 2, "", "bash: .*syntax error"),
-    ("bad syntax: )", ")", 2, "", "bash: .*syntax error"), ("bad syntax: }", "}", 2, "", "bash: .*syntax error"),
-    ("bad syntax: {", "{ echo a", 2, "", "bash: .*syntax error"),
-    ("bad syntax: } and a redirection", "}; } >x; {", 2, "", "bash: .*syntax error"),
-    ("bad syntax: if, in line two", "echo a\nif", 2, "a\n", "bash: .*syntax error"),
-    ("an open quote", "echo 'a", 2, "", "bash: .*unexpected EOF"),
-    ("an open double quote", 'echo "a', 2, "", "bash: .*unexpected EOF"),
-    ("an open substitution", "echo $(echo a", WHATEVER, "", "bash: .*unexpected EOF"),
-    ("a tab between words", "printf '%s.' a\tb", 0, "a.b."), ("a tab in quotes", "printf %s 'a\tb'", 0, "a\tb"),
-    ("quotes of all kinds", "echo 'a'\"'\"'b' \\\"c\\\" $'d\\'e'", 0, "a'b \"c\" d'e\n"),
-    ("exclamation marks", "echo hi! !! !x '!1'\necho \"!!\"", 0, "hi! !! !x !1\n!!\n"),
-    ("history asked for", "set -H -o history; echo 'a\n!!'; echo \"$(history | wc -l)\"", WHATEVER, WHATEVER, WHATEVER),
-    ("percent, dollar, backtick", "printf %s '%d$1`x`'", 0, "%d$1`x`"),
-    ("letters of all kinds", "echo 'ä €😀'", 0, "ä €😀\n"),
-    ("bytes that are no text", "printf %s '\udcff' | od -An -tx1", 0, " ff\n"),
-    ("no such command", "no_such_command_here", 127, "", "bash: .*not found"),
-    ("not executable", "/", 126, "", "bash: .*directory"), ("status 255", "(exit 255)", 255, ""),
-    ("a child dies", "bash -c 'kill -9 $$'", 137, ""), ("a pipeline", "echo a | tr a b", 0, "b\n"),
-    ("status of a pipe", "false | true; echo ${PIPESTATUS[0]}", 0, "1\n"),
-    ("stderr apart", "echo a; echo b >&2; echo c", 0, "a\nc\n", "b\n$"),
-    ("no newline at the end", "printf abc", 0, "abc"), ("carriage returns", "printf 'a\\r\\nb\\r\\n'", 0, "a\nb\n"),
-    ("binary", r"printf '\0\1\377a\200'", 0, "\ufffda\ufffd"),
-    ("escape sequences", r"printf '\e[31mred\e[0m \e]0;title\a.'", 0, "red ."),
-    ("progress", r"printf '10%%\r20%%\r9'", 0, "90%"),
-    ("a line erased", r"printf 'downloading\r\e[Kdone'", 0, "done"),
-    ("a forged record", r"printf '\0%s\n' 0 1 2; printf '\0x\0'; printf '\0%032d\0000\0/\0\0\0%032d\n' 1 1; false", 1,
-     WHATEVER),
-    ("what looks for our pipes", "for i in {3..260}; do echo x >&$i; done 2>/dev/null; false", 1, WHATEVER, WHATEVER),
-    ("stdout closed", "exec >&-; echo a", 1, "", "bash: .*write error"),
-    ("all three closed", "exec 0<&- 1>&- 2>&-; true", 0, ""), ("stdout elsewhere", "exec >/dev/null; echo a", 0, ""),
-    ("stderr elsewhere", "exec 2>&1; echo a >&2", 0, "a\n"),
-    ("a descriptor of its own", "exec 3>f; echo x >&3; cat f", 0, "x\n"), ("exit 3", "exit 3", 3, "", "lost"),
-    ("exit after output", "echo a; exit 7", 7, "a\n", "lost"),
-    ("exit in a function", "f() { exit 4; }; f", 4, "", "lost"), ("exit in a subshell", "(exit 4)", 4, ""),
-    ("exit with a trap", "trap 'echo bye' EXIT; exit 5", 5, "bye\n", "lost"),
-    ("logout", "logout", 1, "", "bash: logout"), ("return", "return 5", WHATEVER, "", "bash: return"),
-    ("break", "break", 0, "", "bash: break"), ("exec a program", "exec echo a", 0, "a\n", "lost"),
-    ("exec one that fails, later", "exec sh -c 'sleep 0.1; echo a; exit 9'", 9, "a\n", "lost"),
-    ("exec nothing", "exec no_such_command_here", 127, "", "bash: .*not found"),
-    ("exec bash", "exec bash", 0, "", "lost"), ("kill -9 itself", "echo a; kill -9 $$", 137, "a\n", "lost"),
-    ("kill -TERM itself", "kill $$", 0, ""), ("kill -HUP itself", "kill -HUP $$; sleep 1", 129, "", "lost"),
-    ("kill -SEGV itself", "kill -SEGV $$; sleep 1", 139, "", "lost"),
-    ("kill -INT itself", "kill -INT $$; echo a", 130, ""),
-    ("kill -STOP itself", "kill -STOP $$", 124, "", "late", "lost?"),
-    ("killed by its child", "(sleep 0.05; kill -9 $$) & sleep 30", 137, "", WHATEVER, "lost"),
-    ("kill -9 all it may", "kill -9 0", 137, "", "lost"),
-    ("set -e, then a failure", "set -e; false; echo no", 1, "", WHATEVER, "lost"),
-    ("set -e, and no failure", "set -e; false || true; if false; then :; fi; echo $?", 0, "0\n"),
-    ("set -e, interrupted", "set -e; sleep 30", 124, "", "late"),
-    ("set -u", "set -u; echo $nothing; echo no", WHATEVER, "", "bash: .*nothing"),
-    ("set -f", "set -f; echo *", 0, "*\n"), ("set -x", "set -x; echo a", 0, "a\n", r"\++ echo a"),
-    ("set -v", "set -v; echo a", 0, "a\n"), ("set -n", "set -n; echo a", 0, "a\n"),
-    ("set -C", "set -C; echo a", 0, "a\n"), ("set -m", "set -m; sleep 0.01; sleep 0.01 | echo a", 0, "a\n"),
-    ("set -o posix", "set -o posix; echo a", 0, "a\n"), ("set -t", "set -t; echo a", 0, "a\n", WHATEVER, "lost?"),
-    ("IFS", "IFS=0123456789x; echo a", 0, "a\n"), ("a DEBUG trap", "trap 'echo D; trap - DEBUG' DEBUG; :", 0, "D\n"),
-    ("a DEBUG trap that stays", "set -T; trap 'false' DEBUG; echo a", 0, "a\n"),
-    ("a DEBUG trap that stops everything", "shopt -s extdebug; trap 'false' DEBUG; echo a", 124, "", "late", "lost"),
-    ("an ERR trap", "trap 'echo E' ERR; true", 0, ""),
-    ("a RETURN trap", "set -T; trap 'echo R; false' RETURN; echo a", 0, "a\n"),
-    ("PROMPT_COMMAND", "PROMPT_COMMAND='echo P; false'; echo a", 0, "a\n"),
-    ("PROMPT_COMMAND that reads", "PROMPT_COMMAND='read x; read x'; echo a", 124, "a\n", "late", "lost?"),
-    ("prompts", "PS1='$(echo no; exit 3)'; PS4='$(exit 4)'; PS0='$(exit 5)'; echo a", 0, "a\n"),
-    ("a handler for what is not found", "command_not_found_handle() { echo H; }; nope", 0, "H\n"),
-    ("functions for all builtins", "; ".join(f"function {name} {{ /bin/echo BAD; false; }}" for name in FUNCTIONS[1:]),
-     0, ""),
-    ("aliases", "alias eval=false builtin=false printf=false {=false", 0, ""),
-    ("PWD unset", "unset PWD OLDPWD; echo a", 0, "a\n"), ("TMOUT", "TMOUT=1; echo a", 0, "a\n"),
-    ("our functions redefined", "__hotenv_end() { :; }; unset -f __hotenv_begin", 1, "",
-     "bash: .*__hotenv_end: readonly"),
-    ("disowned", "sleep 30 & disown; echo a", 0, "a\n", WHATEVER),
-    ("a coprocess", "coproc cat; echo a", 0, "a\n", WHATEVER),
-    ("a nested shell that asks", "bash --norc -i", 0, "", WHATEVER),
-    ("process substitution", "cat <(echo a)", 0, "a\n"), ("time", "time true", 0, "", "\nreal"),
-    ("few descriptors", "ulimit -n 250; ls /dev/null", 0, "/dev/null\n"), ("umask", "umask 777; echo a", 0, "a\n"),
-    ("no PATH", "PATH=; ls", 127, "", "bash: ls"), ("sleeps", "echo a; sleep 30; echo no", 124, "a\n", "late"),
-    ("a busy loop", "while :; do :; done", 124, "", "late"),
-    ("a loop of children", "while :; do sleep 30; done", 124, "", "late"),
-    ("a slow pipeline", "sleep 30 | sleep 30; echo no", 124, "", "late"),
-    ("a slow subshell", "(sleep 30; echo no); echo no", 124, "", "late"),
-    ("a slow script", "bash -c 'sleep 30; echo no'; echo no", 124, "", "late"),
-    ("a flood", "yes", 124, WHATEVER, "late", "cut"),
-    ("waits for ever", "sleep 30 & wait", 124, "", WHATEVER, "late"), ("a fifo", "mkfifo p; cat p", 124, "", "late"),
-    ("survives an interrupt", "sh -c 'trap : INT; sleep 30; echo 1'; echo no", 124, "1\nno\n", "late"),
-    ("goes on after an interrupt", "sh -c 'trap : INT; sleep 30; sleep 30; echo 1'; echo no", 124, "", "late", "lost"),
-    ("a loop of short commands", "while :; do sleep 0.03; done", 124, "", "late"),
-    ("a pipeline of loops", "while :; do sleep 0.03; done | while :; do sleep 0.03; done", 124, "", "late", "lost?"),
-    ("ignores an interrupt", "sh -c 'echo 1; trap \"\" INT; sleep 30'; echo no", 124, "1\n", "late", "lost"),
-    ("the shell ignores it", "trap '' INT; sleep 30", 124, "", "late", "lost"),
-    ("the shell handles it", "trap 'echo I' INT; sleep 30", 124, WHATEVER, "late"),
-    ("exec something slow", "exec sleep 30", 124, "", "late", "lost"),
-    ("no time at all", "sleep 30", 124, "", "late:0.000001"), ("none at all", "sleep 30", 124, "", "late:0"),
-]
+    ("# nothing", 0, "", "far"), ("echo a # b", 0, "a\n"), ("", 0, ""), (" \t ", 0, ""), ("\n\n\n", 0, ""),
+    ("echo a\necho b\n\necho c\n", 0, "a\nb\nc\n"), ("echo a\nfalse", 1, "a\n"), ("true &", 0, "", r"\[1\] \d+\n"),
+    ("echo a \\", 0, "a \\\n"), ("cat <<X\n$((1+1)) 'b\nX", 0, "2 'b\n", "far"),
+    ("cat <<'X'\n$((1+1))\nX\necho b", 0, "$((1+1))\nb\n"), ("cat <<X\nabc", 0, "abc\n", "bash: .*here-document"),
+    ("cat", 0, "", "far"), ("read x; echo \"$?[$x]\"", 0, "1[]\n"), ("python3 -c 'input()'", 1, "", "Traceback"),
+    ("cat /dev/tty", 1, "", "cat: /dev/tty"), ("test -t 0 -o -t 1 -o -t 2", 1, ""),
+    ("for i in 1 2", 2, "", "bash: .*syntax error"), (")", 2, "", "bash: .*syntax error"),
+    ("}", 2, "", "bash: .*syntax error", "far"), ("{ echo a", 2, "", "bash: .*syntax error"),
+    ("}; } >x; {", 2, "", "bash: .*syntax error"), ("echo a\nif", 2, "a\n", "bash: .*syntax error"),
+    ("echo 'a", 2, "", "bash: .*unexpected EOF", "far"), ('echo "a', 2, "", "bash: .*unexpected EOF"),
+    ("echo $(echo a", WHATEVER, "", "bash: .*unexpected EOF"), ("printf '%s.' a\tb", 0, "a.b."),
+    ("printf %s 'a\tb'", 0, "a\tb"), ("echo 'a'\"'\"'b' \\\"c\\\" $'d\\'e'", 0, "a'b \"c\" d'e\n"),
+    ("echo hi! !! !x '!1'\necho \"!!\"", 0, "hi! !! !x !1\n!!\n"),
+    ("set -H -o history; echo 'a\n!!'; echo \"$(history | wc -l)\"", WHATEVER, WHATEVER, WHATEVER),
+    ("printf %s '%d$1`x`'", 0, "%d$1`x`"), ("echo 'ä €😀'", 0, "ä €😀\n"),
+    ("printf %s '\udcff' | od -An -tx1", 0, " ff\n"), ("no_such_command_here", 127, "", "bash: .*not found"),
+    ("/", 126, "", "bash: .*directory"), ("(exit 255)", 255, ""), ("bash -c 'kill -9 $$'", 137, ""),
+    ("echo a | tr a b", 0, "b\n"), ("false | true; echo ${PIPESTATUS[0]}", 0, "1\n"),
+    ("echo a; echo b >&2; echo c", 0, "a\nc\n", "b\n$", "far"), ("printf abc", 0, "abc", "far"),
+    ("printf 'a\\r\\nb\\r\\n'", 0, "a\nb\n"), (r"printf '\0\1\377a\200'", 0, "\ufffda\ufffd", "far"),
+    (r"printf '\e[31mred\e[0m \e]0;title\a.'", 0, "red ."), (r"printf '10%%\r20%%\r9'", 0, "90%"),
+    (r"printf 'downloading\r\e[Kdone'", 0, "done"),
+    (r"printf '\0%s\n' 0 1 2; printf '\0x\0'; printf '\0%032d\0000\0/\0\0\0%032d\n' 1 1; false", 1, WHATEVER, "far"),
+    ("for i in {3..260}; do echo x >&$i; done 2>/dev/null; false", 1, WHATEVER, WHATEVER),
+    ("exec >&-; echo a", 1, "", "bash: .*write error", "far"), ("exec 0<&- 1>&- 2>&-; true", 0, "", "far"),
+    ("exec >/dev/null; echo a", 0, "", "far"), ("exec 2>&1; echo a >&2", 0, "a\n"),
+    ("exec 3>f; echo x >&3; cat f", 0, "x\n"), ("exit 3", 3, "", "lost", "far"), ("echo a; exit 7", 7, "a\n", "lost"),
+    ("f() { exit 4; }; f", 4, "", "lost"), ("(exit 4)", 4, ""), ("trap 'echo bye' EXIT; exit 5", 5, "bye\n", "lost"),
+    ("logout", 1, "", "bash: logout"), ("return 5", WHATEVER, "", "bash: return"), ("break", 0, "", "bash: break"),
+    ("exec echo a", 0, "a\n", "lost", "far"), ("exec sh -c 'sleep 0.1; echo a; exit 9'", 9, "a\n", "lost"),
+    ("exec no_such_command_here", 127, "", "bash: .*not found"), ("exec bash", 0, "", "lost"),
+    ("echo a; kill -9 $$", 137, "a\n", "lost", "far"), ("kill $$", 0, ""), ("kill -HUP $$; sleep 1", 129, "", "lost"),
+    ("kill -SEGV $$; sleep 1", 139, "", "lost"), ("kill -INT $$; echo a", 130, ""),
+    ("kill -STOP $$", 124, "", "late", "lost?"), ("(sleep 0.05; kill -9 $$) & sleep 30", 137, "", WHATEVER, "lost"),
+    ("kill -9 0", 137, "", "lost"), ("set -e; false; echo no", 1, "", WHATEVER, "lost", "far"),
+    ("set -e; false || true; if false; then :; fi; echo $?", 0, "0\n"), ("set -e; sleep 30", 124, "", "late"),
+    ("set -u; echo $nothing; echo no", WHATEVER, "", "bash: .*nothing"), ("set -f; echo *", 0, "*\n"),
+    ("set -x; echo a", 0, "a\n", r"\++ echo a", "far"), ("set -v; echo a", 0, "a\n"), ("set -n; echo a", 0, "a\n"),
+    ("set -C; echo a", 0, "a\n"), ("set -m; sleep 0.01; sleep 0.01 | echo a", 0, "a\n"),
+    ("set -o posix; echo a", 0, "a\n"), ("set -t; echo a", 0, "a\n", WHATEVER, "lost?"),
+    ("IFS=0123456789x; echo a", 0, "a\n"), ("trap 'echo D; trap - DEBUG' DEBUG; :", 0, "D\n"),
+    ("set -T; trap 'false' DEBUG; echo a", 0, "a\n"),
+    ("shopt -s extdebug; trap 'false' DEBUG; echo a", 124, "", "late", "lost"), ("trap 'echo E' ERR; true", 0, ""),
+    ("set -T; trap 'echo R; false' RETURN; echo a", 0, "a\n"), ("PROMPT_COMMAND='echo P; false'; echo a", 0, "a\n"),
+    ("PROMPT_COMMAND='read x; read x'; echo a", 124, "a\n", "late", "lost?"),
+    ("PS1='$(echo no; exit 3)'; PS4='$(exit 4)'; PS0='$(exit 5)'; echo a", 0, "a\n"),
+    ("command_not_found_handle() { echo H; }; nope", 0, "H\n"),
+    ("; ".join(f"function {name} {{ /bin/echo BAD; false; }}" for name in FUNCTIONS), 0, ""),
+    ("alias eval=false builtin=false printf=false {=false", 0, ""), ("unset PWD OLDPWD; echo a", 0, "a\n"),
+    ("TMOUT=1; echo a", 0, "a\n"),
+    ("__hotenv_end() { :; }; unset -f __hotenv_begin", 1, "", "bash: .*__hotenv_end: readonly"),
+    ("sleep 30 & disown; echo a", 0, "a\n", WHATEVER), ("coproc cat; echo a", 0, "a\n", WHATEVER),
+    ("bash --norc -i", 0, "", WHATEVER), ("cat <(echo a)", 0, "a\n"), ("time true", 0, "", "\nreal"),
+    ("ulimit -n 250; ls /dev/null", 0, "/dev/null\n"), ("umask 777; echo a", 0, "a\n"),
+    ("PATH=; ls", 127, "", "bash: ls"), ("echo a; sleep 30; echo no", 124, "a\n", "late", "far"),
+    ("while :; do :; done", 124, "", "late"), ("while :; do sleep 30; done", 124, "", "late"),
+    ("sleep 30 | sleep 30; echo no", 124, "", "late"), ("(sleep 30; echo no); echo no", 124, "", "late"),
+    ("bash -c 'sleep 30; echo no'; echo no", 124, "", "late"), ("yes", 124, WHATEVER, "late", "cut", "far"),
+    ("sleep 30 & wait", 124, "", WHATEVER, "late"), ("mkfifo p; cat p", 124, "", "late"),
+    ("sh -c 'trap : INT; sleep 30; sleep 0.8; echo 1'; echo no", 124, "1\nno\n", "late"),
+    ("sh -c 'trap : INT; sleep 30; sleep 30; echo 1'; echo no", 124, "", "late", "lost", "2s"),
+    ("while :; do sleep 0.03; done", 124, "", "late"),
+    ("while :; do sleep 0.03; done | while :; do sleep 0.03; done", 124, "", "late", "lost?"),
+    ("sh -c 'echo 1; trap \"\" INT; sleep 30'; echo no", 124, "1\n", "late", "lost", "far"),
+    ("trap '' INT; sleep 30", 124, "", "late", "lost"), ("trap 'echo I' INT; sleep 30", 124, WHATEVER, "late"),
+    ("exec sleep 30", 124, "", "late", "lost"),
+    (["mkdir d; cd d; x=1; f() { echo \"f$x\"; }; alias g=f; export E=2; set -- a b; umask 077; shopt -s nullglob",
+      "echo ${PWD##*/} $x $E $2 $#; f; umask; shopt -q nullglob && f; g; cd .."], 0, "d 1 2 b 2\nf1\n0077\nf1\nf1\n"),
+    *[([f"(exit {code})", "echo $?"], 0, f"{code}\n") for code in (0, 1, 42, 255)],
+    (["exec {a}>f1 10>f2 11>f3 12>f4 >f5; export A=1; exit 3", "cat f?"], 0, ""),
+    (["export TOP=$PWD", "mkdir d; cd d; rmdir ../d; kill -9 $$", "echo a; cd $TOP"], 0, "a\n"),
+    (["export A=1", "B=2; export B", "declare -x C=3", "set -a; D=4; set +a", "read -r E <<<5; export E",
+      "f() { export F=6; }; f", "f2() { export G=7; }", "f2", "alias ex='export H=8'", "ex", "printf -v I 9; export I",
+      "echo 'export J=10' >s; . ./s", "A=11", "source ./s2 2>/dev/null; unset B", "for C in 12; do :; done",
+      "eval 'export K=13'", "builtin export L=14", "kill -9 $$", "echo $A,${B-gone},$C,$D,$E,$F,$G,$H,$I,$J,$K,$L"], 0,
+     "11,gone,12,4,5,6,7,8,9,10,13,14\n"),
+    (["python3 -c 'import signal, time; signal.signal(2, signal.default_int_handler); time.sleep(60)' & pid=$!",
+      "sleep 30", "kill -0 $pid && [ $(jobs -p) = $pid ] && echo on; sleep 30"], 124, "on\n", "late"),
+    ("sleep 30", 124, "", "late:0.000001"), ("sleep 30", 124, "", "late:0")]
 if LINUX:
-    TRIALS += [
-        ("every descriptor closed", 'for f in /proc/$$/fd/*; do eval "exec ${f##*/}>&-"; done', WHATEVER, WHATEVER,
-         WHATEVER, "lost"),
-        ("writes into its own stdin", "echo 'echo no' >/proc/$$/fd/0; echo a", 0, "a\n", WHATEVER),
-    ]
+    TRIALS += [('for f in /proc/$$/fd/*; do eval "exec ${f##*/}>&-"; done', WHATEVER, WHATEVER, WHATEVER, "lost"),
+               ("echo 'echo no' >/proc/$$/fd/0; echo a", 0, "a\n", WHATEVER)]
+# From afar nothing can be interrupted: the shell is given up and replaced.
+EVERYWHERE = [*((trial, None) for trial in TRIALS), *((trial + ("lost",) * ("late" in trial), "sh") for trial in TRIALS
+                                                      if "far" in trial)]
 
 
-def tried(trial, **options):
-    """The trial's result, what must be said of it, and the results of two commands after it."""
-    words = [word for word in trial[4:] if word is not WHATEVER and re.fullmatch(r"late(:.*)?|lost\??|cut", word)]
+def tried(trial, remote):
+    """The trial's result, and what must be said of it; two commands after it must be served."""
+    words = [word for word in trial[3:] if re.fullmatch(r"late(:.*)?|lost\??|cut|2s|far", str(word))]
     limit = next((float(word.partition(":")[2] or 0.3) for word in words if word.startswith("late")), None)
     with tempfile.TemporaryDirectory() as directory:
         directory = os.path.realpath(directory)
-        with hotenv.ShellSession(SECRETS, cwd=directory, timeout=20, **options) as session:
+        with hotenv.ShellSession(SECRETS, cwd=directory, timeout=20, remote=remote) as session:
             assert session.exec("export KEPT='a b'; cd /; cd - >/dev/null").exit_code == 0
-            result = session.exec(trial[1], timeout=limit)
+            for command in [trial[0]] if isinstance(trial[0], str) else trial[0]:
+                result = session.exec(command, timeout=limit)
             after = [session.exec("\\builtin printf '[%s]' \"$KEPT\"; \\builtin pwd", timeout=20) for _ in range(2)]
-    assert [each.stdout for each in after] == ["[a b]" + directory + "\n"] * 2, (result, after)
-    ends = [(each.exit_code, each.timed_out, each.shell_restarted) for each in after]
-    assert ends == [(0, False, False)] * 2, (result, after)
-    return result, words, limit
+    assert result.command == command
+    assert [(each.stdout, each.exit_code, each.timed_out, each.shell_restarted) for each in after] == [
+        ("[a b]" + directory + "\n", 0, False, False)] * 2, (result, after)
+    return result, words, limit is not None
 
 
 @pytest.fixture(scope="module")
 def trials():
-    """Who runs trials, several at a time; and what was asked for by now."""
+    """Who runs trials, several at a time, those first that take long."""
     with ThreadPoolExecutor(6) as pool:
-        yield {trial[0]: pool.submit(tried, trial) for trial in sorted(TRIALS, key=lambda trial: "lost" not in trial)}
+        by_time = sorted(EVERYWHERE, key=lambda each: "lost" not in each[0])
+        yield {repr(each): pool.submit(tried, *each) for each in by_time}
 
 
-REMOTE_TRIALS = ("a comment", "a heredoc", "reads stdin", "bad syntax: }", "an open quote", "stderr apart", "binary",
-                 "no newline at the end", "a forged record", "stdout closed", "all three closed", "stdout elsewhere",
-                 "exit 3", "exec a program", "kill -9 itself", "set -e, then a failure", "set -x", "sleeps",
-                 "ignores an interrupt", "a flood")
-
-
-@pytest.fixture(scope="module")
-def remote_trials():
-    with ThreadPoolExecutor(6) as pool:
-        yield {trial[0]: pool.submit(tried, trial, remote="sh") for trial in TRIALS if trial[0] in REMOTE_TRIALS}
-
-
-def judge(trial, future):
-    name, command, code, stdout, *more = trial
-    result, words, limit = future.result(60)
-    words = words + [word for word in more if word == "lost"]
+@pytest.mark.parametrize("trial", EVERYWHERE, ids=short)
+def test_no_command_costs_the_session_or_lies(trial, trials):
+    code, stdout, *more = trial[0][1:]
+    result, words, late = trials[repr(trial)].result(60)
     stderr = next((word for word in more if word not in words), "$")
     assert code is WHATEVER or result.exit_code == code, result
     assert stdout is WHATEVER or result.stdout == stdout, result
     assert stderr is WHATEVER or re.match(stderr, result.stderr, re.S), result
-    assert result.timed_out == (limit is not None), result
     assert "lost?" in words or result.shell_restarted == ("lost" in words), result
-    assert result.truncated == ("cut" in words), result
-    assert result.command == command and result.duration_ms >= 0
+    assert (result.timed_out, result.truncated) == (late, "cut" in words), result
+    assert result.duration_ms >= 2000 * ("2s" in words), result
 
 
-@pytest.mark.parametrize("trial", TRIALS, ids=[trial[0] for trial in TRIALS])
-def test_no_command_costs_the_session_or_lies(trial, trials):
-    judge(trial, trials[trial[0]])
-
-
-@pytest.mark.parametrize("trial", [each for each in TRIALS if each[0] in REMOTE_TRIALS], ids=lambda trial: trial[0])
-def test_the_same_holds_over_two_streams(trial, remote_trials):
-    if "late" in trial and "lost" not in trial:
-        trial = (*trial, "lost")  # from afar nothing can be interrupted: the shell is given up and replaced
-    judge(trial, remote_trials[trial[0]])
-
-
-@pytest.mark.parametrize("name", ["builtin " + each for each in FUNCTIONS if each != "builtin"])
-def test_no_function_stands_in_the_way(name, shell):
-    shell.exec("; ".join(f"function {each} {{ /bin/echo BAD; /bin/false; }}" for each in name.split()), timeout=5)
-    result = shell.exec("\\builtin printf '%s' \"$TOKEN\" | /usr/bin/env wc -c")
-    assert (result.stdout, result.shell_restarted) == (f"{len(TOKEN)}\n", False)
-
-
-# ---- state, restarts, background
-
-
-def test_state_is_kept_from_command_to_command(shell):
-    shell.exec("cd /; x=1; f() { echo \"f$x\"; }; alias g=f; export E=2; set -- a b; umask 077; shopt -s nullglob")
-    assert shell.exec("echo $PWD $x $E $2 $#; f; umask").stdout == "/ 1 2 b 2\nf1\n0077\n"
-    assert shell.exec("shopt -q nullglob && f").stdout == "f1\n"
-    assert shell.exec("g").stdout == "f1\n"
-    for code in (0, 1, 42, 255):
-        shell.exec(f"(exit {code})")
-        assert shell.exec("echo $?").stdout == f"{code}\n"
-
-
-@pytest.mark.parametrize("remote", [None, "sh"], ids=["local", "remote"])
+@both
 def test_a_new_shell_has_directory_and_exports_and_says_that_it_is_new(remote, tmp_path):
     value = "two\nlines 'single' \"double\" $x `y` \\ \t!"
     with hotenv.ShellSession({**SECRETS, "GONE": "12345678"}, remote=remote, cwd=str(tmp_path), timeout=20) as shell:
@@ -5970,47 +5551,27 @@ def test_a_new_shell_has_directory_and_exports_and_says_that_it_is_new(remote, t
         assert not result.shell_restarted and result.cwd == shell.cwd == str(tmp_path / "a b")
         assert result.stdout == f"{value}[][gone]\n{tmp_path}/a b\n/x\n"
         assert shell.exec("printf %s \"$PEM\" | wc -c").stdout.strip() == str(len(PEM))
+        for end in ("exit 3", "set -e; false", "set -e; cd /no/such", "kill -HUP $$; sleep 1", "set -u; : $nothing",
+                    "f() { exit; }; f >/dev/null"):  # the line that ends the shell still counts
+            result = shell.exec(f"cd {tmp_path}; export A='{end}' B=\"$TOKEN\"; {end}")
+            assert (result.cwd, result.timed_out) == (str(tmp_path), False), result
+            assert shell.exec("echo $A $B; pwd; unset A B; cd /").stdout == f"{end} [hidden:TOKEN]\n{tmp_path}\n"
 
 
-@pytest.mark.parametrize("remote", [None, "sh"], ids=["local", "remote"])
-@pytest.mark.parametrize("end", ["exit 3", "set -e; false", "set -e; cd /no/such", "kill -HUP $$; sleep 1",
-                                 "set -u; : $nothing", "f() { exit; }; f >/dev/null"])
-def test_the_line_that_ends_the_shell_still_counts(end, remote, tmp_path):
-    with hotenv.ShellSession(SECRETS, remote=remote, timeout=20) as shell:
-        result = shell.exec(f"cd {tmp_path}; export A=1 B=\"$TOKEN\"; {end}")
-        assert (result.cwd, result.timed_out) == (str(tmp_path), False), result
-        assert shell.exec("echo $A$B; pwd").stdout == f"1[hidden:TOKEN]\n{tmp_path}\n"
-
-
-def test_the_last_words_of_a_shell_are_in_no_file_of_the_users(tmp_path):
-    with hotenv.ShellSession(SECRETS, cwd=str(tmp_path), timeout=20) as shell:
-        shell.exec("exec {a}>f1 10>f2 11>f3 12>f4 >f5; export A=1; exit 3")
-        assert shell.exec("cat f?").stdout == ""
-
-
-@pytest.mark.parametrize("command, code", [("kill -9 $$", 137), ("kill -TERM $BASHPID; exit 5", 5), ("exit 3", 3),
-                                           ("kill -SEGV $$; sleep 1", 139)])
-def test_a_remote_shell_says_how_it_ended(command, code, tmp_path):
-    inner = tmp_path / "host"  # as ssh: what ends by a signal there, ends with 255 here
-    inner.write_text("#!/bin/sh\nsh\ncode=$?\n[ $code -lt 128 ] || [ -e /proc/$PPID/none ] || exit $code\nexit $code\n")
-    inner.chmod(0o755)
-    with hotenv.ShellSession(SECRETS, remote=str(inner)) as shell:
-        result = shell.exec(command)
+def test_a_remote_shell_says_how_it_ended():
+    for command, code in [("kill -9 $$", 137), ("kill -TERM $BASHPID; exit 5", 5), ("exit 3", 3),
+                          ("kill -SEGV $$; sleep 1", 139)]:
+        with hotenv.ShellSession(SECRETS, remote="sh -c 'sh; exit $?'") as shell:  # as ssh: a signal is a status here
+            result = shell.exec(command)
         assert (result.exit_code, result.shell_restarted, result.stderr.strip("\n")) == (code, True, ""), result
 
 
-def stat_of(pid):
-    """[[pid, state]] of a process, or [] where there is none."""
-    done = subprocess.run(["ps", "-o", "pid=,stat=", "-p", str(pid)], stdout=subprocess.PIPE, timeout=PATIENCE)
-    return [[pid, state[:1]] for pid, state in map(str.split, done.stdout.decode().splitlines())]
-
-
-@pytest.mark.parametrize("remote", [None, "sh"], ids=["local", "remote"])
+@both
 @pytest.mark.parametrize("size", [1, 200_000])
 def test_a_shell_that_has_died_meanwhile_is_replaced_before_a_command_runs(size, remote, tmp_path):
     with hotenv.ShellSession(SECRETS, remote=remote, cwd=str(tmp_path), timeout=20) as shell:
-        pid = int(shell.exec("export KEPT=x; mkdir d; cd d; (sleep 0.02; echo b; kill -9 $$) & echo $$").stdout)
-        until(lambda: not any(row[1] != "Z" for row in stat_of(pid)))
+        pid = shell.exec("export KEPT=x; mkdir d; cd d; (sleep 0.02; echo b; kill -9 $$) & echo $$").stdout.strip()
+        until(lambda: subprocess.run(["ps", "-o", "stat=", "-p", pid], stdout=PIPE).stdout[:1] in (b"", b"Z"))
         result = shell.exec(f"echo $KEPT; pwd; echo {'x' * size} | wc -c; echo ran >>ran; cat ran")
         assert result.as_dict().items() >= {
             "stdout": f"x\n{tmp_path}/d\n{size + 1}\nran\n", "exit_code": 0, "shell_restarted": True,
@@ -6018,94 +5579,67 @@ def test_a_shell_that_has_died_meanwhile_is_replaced_before_a_command_runs(size,
         assert not shell.exec("true").shell_restarted
 
 
-def test_exports_are_noticed_whatever_made_them(shell):
-    makers = ["export A=1", "B=2; export B", "declare -x C=3", "set -a; D=4; set +a", "read -r E <<<5; export E",
-              "f() { export F=6; }; f", "f2() { export G=7; }", "f2", "alias ex='export H=8'", "ex",
-              "printf -v I 9; export I", "echo 'export J=10' >s; . ./s", "A=11", "source ./s2 2>/dev/null; unset B",
-              "for C in 12; do :; done", "eval 'export K=13'", "builtin export L=14"]
-    for maker in makers:
-        shell.exec(maker)
-    shell.exec("kill -9 $$")
-    assert shell.exec("echo $A,${B-gone},$C,$D,$E,$F,$G,$H,$I,$J,$K,$L").stdout == "11,gone,12,4,5,6,7,8,9,10,13,14\n"
+def test_a_directory_may_have_any_name_and_is_shown_printable(shell, tmp_path):
+    for name, shown in [("a b", "a b"), ("a'b", "a'b"), ("a\nb", r"a\nb"), ("a\x1b[31mb", r"a\x1b[31mb"), ("-n", "-n"),
+                        ("*", "*"), ("a\\nb", "a\\nb"), ("ä\udcff", r"ä\udcff")]:
+        (tmp_path / name).mkdir()
+        result = shell.exec(f"cd {tmp_path}/{shlex.quote(name)}")
+        assert (result.exit_code, result.cwd) == (0, f"{tmp_path}/{shown}")
+        assert shell.exec("kill -9 $$").shell_restarted and shell.exec("true").cwd == f"{tmp_path}/{shown}"
+        (tmp_path / name / "here").touch()
+        assert shell.exec("ls").stdout == "here\n"
 
 
-def test_a_directory_that_is_gone_does_not_keep_a_shell_from_coming_back(shell, tmp_path):
-    (tmp_path / "d").mkdir()
-    assert shell.exec("cd d; rmdir ../d; kill -9 $$").shell_restarted
-    assert shell.exec("echo a").stdout == "a\n"
-
-
-@pytest.mark.parametrize("name, shown", [("a b", "a b"), ("a'b", "a'b"), ("a\nb", r"a\nb"),
-                                         ("a\x1b[31mb", r"a\x1b[31mb"),
-                                         ("-n", "-n"), ("*", "*"), ("a\\nb", "a\\nb"), ("ä\udcff", r"ä\udcff")])
-def test_a_directory_may_have_any_name_and_is_shown_printable(name, shown, shell, tmp_path):
-    (tmp_path / name).mkdir()
-    result = shell.exec(f"cd ./{shlex.quote(name)}")
-    assert (result.exit_code, result.cwd) == (0, f"{tmp_path}/{shown}")
-    assert shell.exec("kill -9 $$").shell_restarted and shell.exec("true").cwd == f"{tmp_path}/{shown}"
-    assert os.fsencode(name) in shell.exec("printf %s \"$PWD\" | od -An -c -w999").stdout.encode() or True
-
-
-def test_what_background_jobs_print_is_never_the_next_commands(shell, tmp_path):
+def test_what_background_jobs_print_is_never_the_next_commands_and_holds_up_none(shell, tmp_path):
     shell.exec("(sleep 0.05; echo late; echo err >&2; touch done) & true")
     until((tmp_path / "done").exists)
     result = shell.exec("echo a")
     assert (result.stdout, result.stderr, sorted(result.background.split())) == ("a\n", "", ["err", "late"])
     assert shell.exec("echo b").background == ""
-
-
-def test_a_pipe_that_fills_while_nobody_reads_holds_up_no_command(shell):
-    shell.exec("yes & echo $!")
+    shell.exec("yes & echo $!")  # a pipe that fills while nobody reads
     for _ in range(3):
         result = shell.exec("echo a >&2")
         assert not result.timed_out and "a\n" in result.stderr and len(result.background) < 200_000
     assert shell.exec("kill %1 2>/dev/null || kill $!").timed_out is False
 
 
-# ---- time limits, interrupts
-
-
 COUNTS = """
 import signal, sys, time
 def count(signum, frame):
+    global until
+    until = time.monotonic() + 0.6
     print("SIGINT", flush=True)
 signal.signal(signal.SIGINT, count)
+until = time.monotonic() + 60
 print("begun", flush=True)
-open("begun." + "".join(sys.argv[1:]), "w").write("x")
-until = time.monotonic() + {}
+open("begun." + "".join(sys.argv[1:]), "w").close()
 while time.monotonic() < until:
     time.sleep(0.05)
 print("cleaned up")
 """
 
 
-def interrupt_after(shell, *paths, then=None):
-    """Have another thread interrupt the shell once these files are there."""
-    def wait():
-        until(lambda: all(path.exists() for path in paths))
-        (then or shell.interrupt)()
-    threading.Thread(target=wait).start()
-
-
-def test_a_command_s_cleanup_survives_a_time_limit(shell, tmp_path):
-    (tmp_path / "counts").write_text(COUNTS.format(2))
-    result = shell.exec("python3 counts", timeout=1.2)
-    assert (result.stdout, result.exit_code) == ("begun\nSIGINT\ncleaned up\n", 124)
-    assert result.timed_out and not result.shell_restarted
-
-
-def test_what_is_there_two_seconds_after_an_interrupt_is_killed_with_the_shell(shell, tmp_path):
-    (tmp_path / "counts").write_text(COUNTS.format(30))
-    interrupt_after(shell, tmp_path / "begun.")
-    result = shell.exec("python3 counts; echo no", timeout=60)
-    assert (result.stdout, result.timed_out, result.shell_restarted) == ("begun\nSIGINT\n", True, True)
-    assert 2000 < result.duration_ms < 20_000
+@contextlib.contextmanager
+def interrupted(shell, begun=lambda: True, again=True):
+    """From the moment when `begun()` is true until the end of the block the shell is interrupted, often or once."""
+    chance, done = random.Random(SEED), threading.Event()
+    def interrupts():
+        until(begun)
+        shell.interrupt()
+        while again and not done.is_set():
+            shell.interrupt()
+            time.sleep(chance.random() / 300)
+    thread = threading.Thread(target=interrupts)
+    thread.start()
+    yield
+    done.set()
+    thread.join()
 
 
 def test_every_process_below_gets_one_interrupt_at_the_same_moment(shell, tmp_path):
-    (tmp_path / "counts").write_text(COUNTS.format(1))
-    interrupt_after(shell, tmp_path / "begun.1", tmp_path / "begun.2")
-    result = shell.exec("bash -c 'python3 counts 1; echo go on' | (python3 counts 2 >&2; grep -v x)", timeout=60)
+    (tmp_path / "counts").write_text(COUNTS)
+    with interrupted(shell, lambda: (tmp_path / "begun.1").exists() and (tmp_path / "begun.2").exists(), again=False):
+        result = shell.exec("bash -c 'python3 counts 1; echo go on' | (python3 counts 2 >&2; grep -v x)", timeout=60)
     assert (result.stdout, result.timed_out) == ("begun\nSIGINT\ncleaned up\ngo on\n", True)
     assert result.stderr == "begun\nSIGINT\ncleaned up\n" and not result.shell_restarted
     for _ in range(amount(200)):
@@ -6113,59 +5647,36 @@ def test_every_process_below_gets_one_interrupt_at_the_same_moment(shell, tmp_pa
         assert (loop.stdout, loop.timed_out, loop.shell_restarted) == ("", True, False), loop
 
 
-def test_a_second_interrupt_costs_no_shell(shell, tmp_path):
-    (tmp_path / "counts").write_text(COUNTS.format(1))
-    thread = threading.Thread(target=lambda: [shell.interrupt() or time.sleep(0.01) for _ in range(40)])
+def test_an_interrupt_at_any_moment_and_a_second_one_cost_no_shell(shell, tmp_path):
+    (tmp_path / "counts").write_text(COUNTS)
     shell.exec("kept=1")
-
-    interrupt_after(shell, tmp_path / "begun.", then=thread.start)
-    result = shell.exec("python3 counts", timeout=60)
-    thread.join()
+    with interrupted(shell, (tmp_path / "begun.").exists):
+        result = shell.exec("python3 counts", timeout=60)
     assert result.stdout.count("SIGINT") == 1 and "cleaned up" in result.stdout and not result.shell_restarted
-    assert shell.exec("echo $kept").stdout == "1\n"
-
-
-@pytest.mark.parametrize("limit", [0, -1, 1e-9, 0.0003, 0.001, 0.003])
-def test_a_limit_before_the_command_has_begun_costs_no_shell(limit, shell):
-    shell.exec("kept=1")
-    for _ in range(amount(200)):
-        result = shell.exec("sleep 5", timeout=limit)
-        assert (result.exit_code, result.timed_out, result.shell_restarted) == (124, True, False)
-    assert shell.exec("echo $kept").stdout == "1\n"
-
-
-def test_an_interrupt_at_any_moment_costs_no_shell(shell):
-    shell.exec("kept=1")
-    chance, done = random.Random(SEED), threading.Event()
-
-    def interrupts():
-        while not done.is_set():
-            shell.interrupt()
-            time.sleep(chance.random() / 300)
-    thread = threading.Thread(target=interrupts)
-    thread.start()
-    results = [shell.exec("sleep 5; echo no") for _ in range(amount(700))]
-    done.set()
-    thread.join()
+    with interrupted(shell):
+        results = [shell.exec("sleep 5; echo no") for _ in range(amount(700))]
     assert {(each.stdout, each.timed_out, each.shell_restarted) for each in results} == {("", True, False)}
     assert shell.exec("echo $kept").stdout == "1\n"
 
 
-@pytest.mark.parametrize("limit", [float("nan"), "5", [1]])
-def test_a_limit_that_is_none_is_a_usage_error(limit, shell):
-    for use in (lambda: shell.exec("true", timeout=limit), lambda: hotenv.ShellSession(timeout=limit)):
-        with pytest.raises(hotenv.HotenvError) as caught:
-            use()
-        assert caught.value.code == 2
-    assert shell.exec("echo a", timeout=float("inf")).stdout == "a\n"
+def test_a_limit_before_the_command_has_begun_costs_no_shell_and_what_is_read_in_part_does_not_run():
+    def check(limit):
+        with tempfile.TemporaryDirectory() as place, hotenv.ShellSession(SECRETS, cwd=place, timeout=20) as shell:
+            shell.exec("kept=1")
+            for _ in range(amount(200)):
+                result = shell.exec("sleep 5", timeout=limit)
+                assert (result.exit_code, result.timed_out, result.shell_restarted) == (124, True, False)
+            assert shell.exec("echo $kept").stdout == "1\n"
+            result = shell.exec(": '\n" + "touch ran\n" * 40_000 + "'", timeout=limit)
+            assert shell.exec("ls").stdout == "", result
+    side_by_side([0, -1, 1e-9, 0.0003, 0.001, 0.003, 0.004, 0.01, 0.02], check, 9)
 
 
-def test_a_server_in_the_background_survives_a_time_limit(shell):
-    server = "import signal, time; signal.signal(2, signal.default_int_handler); time.sleep(60)"
-    pid = int(shell.exec(f"python3 -c '{server}' & echo $!").stdout)
-    assert shell.exec("sleep 30", timeout=0.2).timed_out
-    assert shell.exec(f"kill -0 {pid}").exit_code == 0
-    assert shell.exec("sleep 0; jobs -p").stdout == f"{pid}\n"
+def test_a_limit_that_is_none_and_a_command_that_cannot_be_sent_are_usage_errors(shell):
+    for command, limit in [("true", float("nan")), ("true", "5"), ("true", [1]), ("echo a\0b", 9), ("echo \ud800", 9),
+                           ("x" * (16 << 20) + "y", 9)]:
+        assert raised(shell.exec, command, timeout=limit).code == 2
+        assert shell.exec("echo a", timeout=float("inf")).stdout == "a\n"
 
 
 def test_a_time_limit_interrupts_also_below_a_caller_that_ignores_interrupts():
@@ -6179,17 +5690,7 @@ def test_a_time_limit_interrupts_also_below_a_caller_that_ignores_interrupts():
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_command_that_is_cut_off_while_the_shell_still_reads_it_runs_not_even_in_part(shell):
-    command = ": '\n" + "touch ran\n" * 40_000 + "'"
-    for limit in (0.001, 0.004, 0.01, 0.02):
-        result = shell.exec(command, timeout=limit)
-        assert shell.exec("ls").stdout == "", (limit, result)
-
-
-# ---- nothing stays
-
-
-def test_nothing_runs_on_when_a_session_is_closed(tmp_path):
+def test_nothing_runs_on_when_a_session_is_closed_or_dropped(tmp_path):
     sleep = unique_sleep()
     with hotenv.ShellSession(cwd=str(tmp_path)) as shell:
         shell.exec(f"{sleep} & ({sleep} &) ; nohup {sleep} & disown; set -m; {sleep} & timeout 90 {sleep} &")
@@ -6198,85 +5699,8 @@ def test_nothing_runs_on_when_a_session_is_closed(tmp_path):
             shell.exec("exit")
             until(lambda: not processes_with(sleep), patience=5)
     until(lambda: not processes_with(sleep), patience=5)
-    with pytest.raises(hotenv.SessionPoisoned):
-        shell.exec("echo a")
+    assert isinstance(raised(shell.exec, "echo a"), hotenv.SessionPoisoned)
     shell.close()
-
-
-HOSTS = """
-import os, sys, threading, hotenv
-shell = hotenv.ShellSession({"TOKEN": "sk-live-51H8sVq0"}, remote=sys.argv[2] or None)
-line = "%s & (%s & set -m; timeout 99 %s &) ; trap '' INT HUP TERM; %s"
-opened = threading.Thread(target=lambda: shell.exec(line.replace("%s", sys.argv[1]), timeout=99))
-opened.start()
-print("begun", flush=True)
-opened.join()
-"""
-
-
-@only_linux
-@pytest.mark.parametrize("remote", ["", "sh"], ids=["local", "remote"])
-def test_nothing_of_a_session_outlives_a_host_that_is_killed(remote):
-    sleep = unique_sleep()
-    host = subprocess.Popen([sys.executable, "-c", HOSTS, sleep, remote], env={**os.environ, "PYTHONPATH": str(HERE)})
-    until(lambda: len([row for row in processes_with(sleep) if "python" not in row]) >= 4)
-    host.kill()
-    host.wait()
-    until(lambda: not processes_with(sleep))
-
-
-def test_a_session_outlives_the_thread_that_opened_it():
-    opened = []
-    thread = threading.Thread(target=lambda: opened.append(hotenv.ShellSession()))
-    thread.start()
-    thread.join()
-    assert opened[0].exec("sleep 0.1; echo a").as_dict().items() >= {"stdout": "a\n", "shell_restarted": False}.items()
-    opened[0].close()
-
-
-def test_a_forked_child_ends_nothing_of_its_parent(shell):
-    shell.exec("kept=1")
-
-    def leaves():
-        with shell:
-            with pytest.raises(hotenv.SessionPoisoned):
-                shell.exec("echo a")
-        return 0
-    assert in_child(leaves) == 0
-    result = shell.exec("echo $kept")
-    assert (result.stdout, result.shell_restarted) == ("1\n", False)
-
-
-def test_a_forked_child_leaves_a_shell_whose_command_runs(shell):
-    results = []
-    thread = threading.Thread(target=lambda: results.append(shell.exec("touch begun; sleep 0.3; echo a")))
-    thread.start()
-    until(lambda: processes_with("sleep 0.3"))
-    assert in_child(lambda: shell.close() or 0) == 0
-    thread.join()
-    assert results[0].stdout == "a\n"
-
-
-def test_close_from_a_signal_handler_while_a_command_runs_does_not_deadlock():
-    sleep = unique_sleep()
-    shell = hotenv.ShellSession()
-    earlier = signal.signal(signal.SIGUSR1, lambda signum, frame: shell.close())
-    try:
-        mine = threading.get_ident()
-
-        def knock():
-            until(lambda: processes_with(sleep))
-            signal.pthread_kill(mine, signal.SIGUSR1)
-        threading.Thread(target=knock).start()
-        with pytest.raises(hotenv.SessionPoisoned):
-            shell.exec(sleep)
-    finally:
-        signal.signal(signal.SIGUSR1, earlier)
-    assert not processes_with(sleep)
-
-
-def test_a_session_that_is_dropped_leaves_nothing():
-    sleep = unique_sleep()
     gc.collect()
     before, ended_before = len(os.listdir("/dev/fd")), {pid for pid, *_ in children(os.getpid())}
     shell = hotenv.ShellSession()
@@ -6284,46 +5708,63 @@ def test_a_session_that_is_dropped_leaves_nothing():
     until(lambda: processes_with(sleep))
     del shell
     gc.collect()
-    assert not processes_with(sleep) and len(os.listdir("/dev/fd")) == before
+    assert not processes_with(sleep)
+    until(lambda: len(os.listdir("/dev/fd")) <= before, "the descriptors of a session")
     assert {pid for pid, state, _ in children(os.getpid()) if state[0] == "Z"} <= ended_before
 
 
-ACCOUNTS = """
-    import os, hotenv
-    def ours():
-        return len(os.listdir("/dev/fd"))
-    with hotenv.ShellSession(audit="audit") as shell:
-        shell.exec("exit")
-    before = ours()
-    for remote in (None, "sh", None):
-        with hotenv.ShellSession(remote=remote, audit="audit") as shell:
-            shell.exec("exit")
-            shell.exec("true")
-    for bad in ({"remote": "/no/such/program"}, {"remote": "false"}, {"cwd": "/no/such/directory"},
-                {"audit": "/no/such/directory/audit"}):
-        try:
-            hotenv.ShellSession(**bad)
-        except hotenv.HotenvError:
-            print("refused")
-    print(ours() - before)
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        print("no child")
-    """
+@only_linux
+@both
+def test_nothing_of_a_session_outlives_a_host_that_is_killed(remote):
+    program, sleep = """if 1:
+        import sys, hotenv
+        shell = hotenv.ShellSession({"TOKEN": "sk-live-51H8sVq0"}, remote=sys.argv[2] or None)
+        line = "%s & (%s & set -m; timeout 99 %s &) ; trap '' INT HUP TERM; %s"
+        shell.exec(line.replace("%s", sys.argv[1]), timeout=99)
+        """, unique_sleep()
+    host = subprocess.Popen([sys.executable, "-c", program, sleep, remote or ""],
+                            env={**os.environ, "PYTHONPATH": str(HERE)})
+    until(lambda: len([row for row in processes_with(sleep) if "python" not in row]) >= 4)
+    host.kill()
+    host.wait()
+    until(lambda: not processes_with(sleep))
 
 
-def test_a_session_leaves_no_descriptor_and_no_zombie_behind(tmp_path):
-    assert in_python(ACCOUNTS, cwd=str(tmp_path)).split("\n") == ["refused"] * 4 + ["0", "no child", ""]
+def test_a_forked_child_ends_nothing_of_its_parent(shell):
+    def leaves():
+        with shell:
+            return not isinstance(raised(shell.exec, "echo a"), hotenv.SessionPoisoned)
+    shell.exec("kept=1")
+    assert in_child(leaves) == 0
+    with ThreadPoolExecutor(1) as pool:  # also while a command runs
+        running = pool.submit(shell.exec, "sleep 0.3; echo $kept")
+        until(lambda: processes_with("sleep 0.3"))
+        assert in_child(lambda: shell.close() or 0) == 0
+    assert (running.result().stdout, running.result().shell_restarted) == ("1\n", False)
 
 
-def test_a_session_without_descriptors_is_refused_and_leaves_nothing(tmp_path):
+def test_a_session_leaves_no_descriptor_and_no_zombie_behind_and_without_descriptors_it_is_refused(tmp_path):
     told = in_python("""
         import os, resource, hotenv
-        shells, told = [], set()
+        def ours():
+            return len(os.listdir("/dev/fd"))
+        with hotenv.ShellSession(audit="audit") as shell:
+            shell.exec("exit")
+        before = ours()
+        for remote in (None, "sh", None):
+            with hotenv.ShellSession(remote=remote, audit="audit") as shell:
+                shell.exec("exit")
+                shell.exec("true")
+        for bad in ({"remote": "/no/such/program"}, {"remote": "false"}, {"cwd": "/no/such/directory"},
+                    {"audit": "/no/such/directory/audit"}):
+            try:
+                hotenv.ShellSession(**bad)
+            except hotenv.HotenvError:
+                print("refused")
+        print(ours() - before)
         resource.setrlimit(resource.RLIMIT_NOFILE, (260, 260))
-        held = [os.open(os.devnull, 0) for _ in range(180)]
-        before = len(os.listdir("/dev/fd"))
+        shells, held = [], [os.open(os.devnull, 0) for _ in range(180)]
+        before = ours()
         try:
             for _ in range(99):
                 shells.append(hotenv.ShellSession())
@@ -6331,84 +5772,72 @@ def test_a_session_without_descriptors_is_refused_and_leaves_nothing(tmp_path):
             print(error.code, "bash" in str(error))
         while shells:
             shells.pop().close()
-        print(len(os.listdir("/dev/fd")) - before)
-        """)
-    assert told == "8 True\n0\n"
+        print(ours() - before)
+        try:
+            os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            print("no child")
+        """, cwd=str(tmp_path))
+    assert told.split("\n") == ["refused"] * 4 + ["0", "8 True", "0", "no child", ""]
 
 
 def test_a_session_that_cannot_come_back_says_so_and_refuses(tmp_path):
     door, audit = tmp_path / "door", tmp_path / "audit"
-    door.write_text("#!/bin/sh\nexec sh\n")
-    door.chmod(0o755)
+    executable(door, "#!/bin/sh\nexec sh\n")
     with hotenv.ShellSession(SECRETS, remote=str(door), audit=str(audit)) as shell:
         assert shell.exec("echo a").stdout == "a\n"
         door.write_text(f"#!/bin/sh\necho 'bad key {TOKEN}' >&2; exit 7\n")
         assert shell.exec("exit 3").exit_code == 3
         for _ in range(2):
-            with pytest.raises(hotenv.SessionPoisoned) as caught:
-                shell.exec("echo a")
-            assert caught.value.code == 8 and "status 7" in str(caught.value) and "bad key" in str(caught.value)
-            assert TOKEN not in str(caught.value)
+            error = raised(shell.exec, "echo a")
+            assert isinstance(error, hotenv.SessionPoisoned) and error.code == 8 and TOKEN not in str(error)
+            assert "status 7" in str(error) and "bad key" in str(error)
     lines = [json.loads(line) for line in audit.read_text().splitlines()]
     assert [line["event"] for line in lines] == ["start", "end", "start", "end", "start", "failed"]
     assert "status 7" in lines[-1]["reason"] and TOKEN not in audit.read_text()
 
 
-@pytest.mark.parametrize("options, code, words", [
-    ({"remote": "false"}, 8, "status 1"),
-    ({"remote": "no-such-program"}, 8, "No such file"),
-    ({"remote": "sh", "cwd": "/no/such"}, 8, "directory"),
-    ({"cwd": "/no/such"}, 2, "directory"),
-    ({"remote": "sh", "isolated": True}, 2, "isolated"),
-    ({"remote": ""}, 2, "command"),
-    ({"remote": "ssh 'x"}, 2, "command"),
-    ({"policy": {"allowed": []}}, 2, "JSON"),
-    ({"policy": "/no/such"}, 8, "policy"),
-    ({"environment": {"A=B": "1"}}, 2, "name"),
-    ({"environment": {"": "1"}}, 2, "name"),
-    ({"environment": {"A": 1}}, 2, "value"),
-    ({"environment": {1: "A"}}, 2, "name"),
-    ({"environment": {"A": "x\0y"}}, 2, "value"),
-    ({"environment": {"A": "\ud800"}}, 2, "value"),
-])
-def test_a_session_that_cannot_open_says_why(options, code, words):
-    with pytest.raises(hotenv.HotenvError, match=words) as caught:
-        hotenv.ShellSession(**{"environment": SECRETS, **options})
-    assert caught.value.code == code
+def test_a_session_that_cannot_open_says_why():
+    for options, code, words in [
+            ({"remote": "false"}, 8, "status 1"), ({"remote": "no-such-program"}, 8, "No such file"),
+            ({"remote": "sh", "cwd": "/no/such"}, 8, "directory"), ({"remote": "sh", "isolated": True}, 2, "isolated"),
+            ({"cwd": "/no/such"}, 2, "directory"), ({"remote": ""}, 2, "command"), ({"remote": "ssh 'x"}, 2, "command"),
+            ({"policy": {"allowed": []}}, 2, "JSON"), ({"policy": "/no/such"}, 8, "policy"),
+            *(({"timeout": limit}, 2, "time limit") for limit in (float("nan"), "5", [1])),
+            *(({"environment": {name: "1"}}, 2, "name") for name in ("A=B", "", 1)),
+            *(({"environment": {"A": value}}, 2, "value") for value in (1, "x\0y", "\ud800"))]:
+        error = raised(hotenv.ShellSession, **{"environment": SECRETS, **options})
+        assert error.code == code and re.search(words, str(error)), (options, error)
 
 
-@pytest.mark.parametrize("command", ["echo a\0b", "echo \ud800", "x" * (16 << 20) + "y"],
-                         ids=["NUL", "surrogate", "size"])
-def test_a_command_that_cannot_be_sent_is_refused(command, shell):
-    with pytest.raises(hotenv.HotenvError) as caught:
-        shell.exec(command)
-    assert caught.value.code == 2 and shell.exec("echo a").stdout == "a\n"
-
-
-def test_threads_get_each_their_own_result_and_may_open_sessions_at_once(shell):
+def test_threads_get_each_their_own_result_and_open_sessions_at_once_which_outlive_them(shell):
     def work(number):
-        with hotenv.ShellSession(SECRETS) as own:
-            assert own.exec(f"echo {number} $TOKEN").stdout == f"{number} [hidden:TOKEN]\n"
-        return [shell.exec(f"echo {number}.{step}; echo {number} >&2").stdout for step in range(20)]
-
+        own = hotenv.ShellSession(SECRETS)
+        assert own.exec(f"echo {number} $TOKEN").stdout == f"{number} [hidden:TOKEN]\n"
+        return own, [shell.exec(f"echo {number}.{step}; echo {number} >&2").stdout for step in range(20)]
     with ThreadPoolExecutor(6) as pool:
         results = list(pool.map(work, range(6)))
-    assert results == [[f"{number}.{step}\n" for step in range(20)] for number in range(6)]
+    assert [said for _, said in results] == [[f"{number}.{step}\n" for step in range(20)] for number in range(6)]
+    for own, _ in results:
+        with own:
+            result = own.exec("sleep 0.1; echo a")
+            assert (result.stdout, result.shell_restarted) == ("a\n", False)
 
 
-def test_interrupt_and_close_from_another_thread_end_a_command(shell):
-    threading.Timer(0.1, shell.interrupt).start()
-    result = shell.exec("echo a; sleep 30")
+def test_interrupt_and_close_from_another_thread_or_a_signal_handler_end_a_command(shell, tmp_path):
+    with interrupted(shell, (tmp_path / "begun").exists, again=False):
+        result = shell.exec("echo a; touch begun; sleep 30")
     assert (result.stdout, result.timed_out, result.exit_code, result.shell_restarted) == ("a\n", True, 124, False)
-    threading.Timer(0.1, shell.close).start()
-    with pytest.raises(hotenv.SessionPoisoned):
-        shell.exec("sleep 30")
+    mine, sleep, other = threading.get_ident(), unique_sleep(), hotenv.ShellSession()
+    earlier = signal.signal(signal.SIGUSR1, lambda signum, frame: other.close())
+    for each, close in (shell, shell.close), (other, lambda: signal.pthread_kill(mine, signal.SIGUSR1)):
+        threading.Thread(target=lambda: until(lambda: processes_with(sleep)) and close()).start()
+        assert isinstance(raised(each.exec, sleep), hotenv.SessionPoisoned) and not processes_with(sleep)
+    signal.signal(signal.SIGUSR1, earlier)
 
 
-def test_an_exception_in_the_caller_leaves_no_output_for_the_next_command(shell, tmp_path):
-    def interrupt(number, frame):
-        raise KeyboardInterrupt
-    earlier = signal.signal(signal.SIGALRM, interrupt)
+def test_an_exception_in_the_caller_leaves_no_output_for_the_next_command(shell):
+    earlier = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         with pytest.raises(KeyboardInterrupt):
@@ -6420,53 +5849,49 @@ def test_an_exception_in_the_caller_leaves_no_output_for_the_next_command(shell,
 
 
 def test_random_commands_with_random_limits_get_only_their_own_results(tmp_path):
-    chance = random.Random(SEED)
+    chance, late, lost = random.Random(SEED), 0, 0
     shapes = ["echo {n}", "echo {n}; sleep {s}; echo {n}e >&2", "sleep {s}; echo {n}", "sleep {s} & wait; echo {n}",
-              "echo {n}; exit {x}", "for i in 1 2 3; do echo {n}; sleep {s}; done",
-              "seq {n} {n}; (sleep {s}; exit {x})", "/bin/echo {n} | cat", "echo {n}; (exit {x})",
-              "export N={n}; cd /; echo $N", "exec echo {n}", "python3 -c 'print({n})'", "cat <<X\n{n}\nX",
-              "echo {n}; kill -INT $$", "bash -c 'echo {n}; sleep {s}'", "# {n}", "echo '{n}"]
-    late = lost = 0
+              "echo {n}; exit {x}", "for i in 1 2 3; do echo {n}; sleep {s}; done", "/bin/echo {n} | cat",
+              "seq {n} {n}; (sleep {s}; exit {x})", "echo {n}; (exit {x})", "export N={n}; cd /; echo $N",
+              "exec echo {n}", "python3 -c 'print({n})'", "cat <<X\n{n}\nX", "echo {n}; kill -INT $$", "# {n}",
+              "echo '{n}", "bash -c 'echo {n}; sleep {s}'"]
     with hotenv.ShellSession(SECRETS, cwd=str(tmp_path)) as shell:
-        for step in range(amount(2000)):
-            number = 10 ** 9 + step
-            command = chance.choice(shapes).format(n=number, s=f"0.0{chance.randrange(30):02}",
-                                                   x=chance.randrange(1, 120))
+        for number in range(10 ** 9, 10 ** 9 + amount(2000)):
+            numbers = {"n": number, "s": f"0.0{chance.randrange(30):02}", "x": chance.randrange(1, 120)}
+            command = chance.choice(shapes).format(**numbers)
             result = shell.exec(command, timeout=chance.choice((0.0001, 0.001, 0.003, 0.01, 0.03, 5)))
             seen = set(re.findall(r"1\d{9}", result.stdout + result.stderr + result.background))
-            assert seen <= {str(number)}, (command, result)
-            assert result.timed_out == (result.exit_code == 124), (command, result)
+            assert seen <= {str(number)} and result.timed_out == (result.exit_code == 124), (command, result)
             late, lost = late + result.timed_out, lost + result.shell_restarted
         assert shell.exec("echo alive").stdout == "alive\n"
     assert late and lost
 
 
-# ---- what a shell is given, and what it leaves
-
-
 def test_the_shell_gets_the_host_environment_and_the_secrets_over_it(monkeypatch):
     monkeypatch.setenv("FROM_HOST", "host")
     monkeypatch.setenv("TOKEN", "other")
-    with hotenv.ShellSession(SECRETS) as shell:
+    with hotenv.ShellSession({**SECRETS, "a.b": "12345678"}) as shell:
         assert shell.exec("echo $FROM_HOST ${#TOKEN}").stdout == f"host {len(TOKEN)}\n"
-        assert shell.unmaskable == ["PIN"] and shell.omitted == []
+        assert shell.unmaskable == ["PIN"] and shell.omitted == [] and "a.b=[" in shell.exec("env").stdout
         assert shell.exec("ls /proc/self/fd | wc -l").stdout == "4\n"  # 0, 1, 2 and the directory
+    with hotenv.ShellSession({**SECRETS, "a.b": "12345678"}, remote="sh") as shell:
+        assert shell.omitted == ["a.b"]  # which a remote shell cannot take
     with hotenv.ShellSession(SECRETS, isolated=True) as shell:
         assert shell.exec("echo [$FROM_HOST] ${#TOKEN} ${PATH:+path}").stdout == f"[] {len(TOKEN)} path\n"
     with hotenv.ShellSession() as shell:
         assert shell.exec("echo $TOKEN").stdout == "other\n"
 
 
-@pytest.mark.parametrize("name, value", [
-    ("BASH_ENV", "{evil}"), ("ENV", "{evil}"), ("PROMPT_COMMAND", ". {evil}"), ("PS0", "$(. {evil})"),
-    ("PS1", "$(. {evil})"), ("PS4", "$(. {evil})"), ("SHELLOPTS", "xtrace:errexit"), ("BASHOPTS", "extdebug"),
-    ("TMOUT", "1"), ("POSIXLY_CORRECT", "1"), ("IGNOREEOF", "9"), ("BASH_FUNC_printf%%", "() {{ . {evil}; }}"),
-    ("BASH_FUNC_builtin%%", "() {{ . {evil}; }}"),
-])
+EVIL = {"BASH_ENV": "{evil}", "ENV": "{evil}", "PROMPT_COMMAND": ". {evil}", "PS0": "$(. {evil})", "PS1": "$(. {evil})",
+        "PS4": "$(. {evil})", "SHELLOPTS": "xtrace:errexit", "BASHOPTS": "extdebug", "TMOUT": "1", "IGNOREEOF": "9",
+        "POSIXLY_CORRECT": "1", "BASH_FUNC_printf%%": "() {{ . {evil}; }}", "BASH_FUNC_builtin%%": "() {{ . {evil}; }}"}
+
+
 @pytest.mark.parametrize("given", [False, True], ids=["host", "given"])
-def test_no_variable_makes_the_shell_run_something(name, value, given, monkeypatch, tmp_path):
+@pytest.mark.parametrize("name", EVIL)
+def test_no_variable_makes_the_shell_run_something(name, given, monkeypatch, tmp_path):
     (tmp_path / "evil").write_text(f"echo evil; touch {tmp_path}/ran")
-    value = value.format(evil=tmp_path / "evil")
+    value = EVIL[name].format(evil=tmp_path / "evil")
     environment = {name: value} if given and not name.startswith("BASH_FUNC") else {}
     if not environment:
         monkeypatch.setenv(name, value)
@@ -6477,7 +5902,7 @@ def test_no_variable_makes_the_shell_run_something(name, value, given, monkeypat
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("remote", [None, "sh"], ids=["local", "remote"])
+@both
 def test_no_secret_is_on_an_argv_or_in_a_history_file(remote, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("HISTFILE", str(tmp_path / "history"))
@@ -6488,16 +5913,6 @@ def test_no_secret_is_on_an_argv_or_in_a_history_file(remote, monkeypatch, tmp_p
         until(lambda: processes_with(sleep))
         assert not processes_with(TOKEN)
     assert os.listdir(str(tmp_path)) == []
-
-
-def test_a_name_that_a_remote_shell_cannot_take_is_reported():
-    with hotenv.ShellSession({"a.b": "12345678", "C": "12345678"}, remote="sh") as shell:
-        assert shell.omitted == ["a.b"]
-    with hotenv.ShellSession({"a.b": "12345678", "C": "12345678"}) as shell:
-        assert shell.omitted == [] and "a.b=[" in shell.exec("env").stdout
-
-
-# ---- masking and bounding
 
 
 def test_nothing_that_comes_back_holds_a_value(shell, tmp_path):
@@ -6522,35 +5937,25 @@ def test_names_that_no_mask_lists_are_left_alone_and_a_directory_is_no_secret(tm
         assert shell.exec(f"cd below/{TOKEN}").cwd == f"{tmp_path}/below/[hidden:TOKEN]"
 
 
-@pytest.mark.parametrize("written", [r"\e[1m%s\e[0m", r"%.6s\e[31m%s", r"\r%s", r"%.5s\0%s", r"a\r\n%s\r\n",
-                                     r"%.4s\a%s", r"...%.6s%s\r...", r"Token: %s\rToken: ******\n",
-                                     r"Token: %.6s\e[0m%s\rToken: ***\n", r"......%.1s%s\r......\n"])
-def test_escapes_and_overwriting_hide_no_value_from_the_mask(written, shell):
-    cut = re.search(r"%\.(\d)s", written)
-    arguments = [TOKEN, TOKEN[int(cut[1]):]] if cut else [TOKEN]
-    result = shell.exec(f"printf '{written}' {' '.join(arguments)}")
-    assert "hidden" in result.stdout or "TOKEN]" in result.stdout
-    assert not any(TOKEN[at:at + 5] in result.stdout for at in range(len(TOKEN) - 4)), result.stdout
+def test_escapes_and_overwriting_hide_no_value_from_the_mask(shell):
+    for written in (r"\e[1m%s\e[0m", r"%.6s\e[31m%s", r"\r%s", r"%.5s\0%s", r"a\r\n%s\r\n", r"%.4s\a%s",
+                    r"...%.6s%s\r...", r"Token: %s\rToken: ******\n", r"Token: %.6s\e[0m%s\rToken: ***\n",
+                    r"......%.1s%s\r......\n"):
+        cut = re.search(r"%\.(\d)s", written)
+        said = shell.exec(f"printf '{written}' {TOKEN} {TOKEN[int(cut[1]):] if cut else ''}").stdout
+        assert "hidden" in said or "TOKEN]" in said, (written, said)
+        assert not any(TOKEN[at:at + 5] in said for at in range(len(TOKEN) - 4)), (written, said)
+    assert shell.exec(f"printf 'xxxxxx%s\\r%s' '{TOKEN[6:]}' '{TOKEN[:6]}'").stdout == "[hidden:TOKEN]"
+    with hotenv.ShellSession({"ODD": "first\x1b[31msecond\x07third\r\nfourth"}) as shell:  # masked before it is cleaned
+        said = shell.exec("printf 'a %s b' \"$ODD\"").stdout
+        assert said.startswith("a [hidden:ODD]") and "second" not in said
 
 
-def test_a_value_that_is_put_together_by_overwriting_is_masked(shell):
-    result = shell.exec(f"printf 'xxxxxx%s\\r%s' '{TOKEN[6:]}' '{TOKEN[:6]}'")
-    assert result.stdout == "[hidden:TOKEN]"
-
-
-def test_a_value_with_control_characters_is_masked_before_they_are_cleaned_away():
-    value = "first\x1b[31msecond\x07third\r\nfourth"
-    with hotenv.ShellSession({"ODD": value}) as shell:
-        result = shell.exec("printf 'a %s b' \"$ODD\"")
-        assert result.stdout.startswith("a [hidden:ODD]") and "second" not in result.stdout
-
-
-@pytest.mark.parametrize("escapes", ["", "\x1b[31m" * 20], ids=["plain", "with escapes"])
-def test_no_part_of_a_value_is_left_at_a_cut(escapes, tmp_path):
+def test_no_part_of_a_value_is_left_at_a_cut(tmp_path):
     chance = random.Random(SEED)
     secret = "".join(chance.choice("abcdefghijklmnop") for _ in range(120))
     with hotenv.ShellSession({"LONG": secret}, max_output=400, cwd=str(tmp_path)) as shell:
-        for _ in range(amount(1000)):
+        for escapes in ["", "\x1b[31m" * 20] * amount(1000):
             text = (escapes + "." * chance.randrange(1, 40) + secret) * chance.choice((1, 3, 9, 30, 60, 200))
             (tmp_path / "text").write_text(text)
             result = shell.exec("cat text")
@@ -6573,10 +5978,11 @@ def test_output_is_cut_to_head_and_tail_with_the_exact_count():
 
 
 @only_linux
-@pytest.mark.parametrize("remote", ["", "sh"], ids=["local", "remote"])
-@pytest.mark.parametrize("flood", ["head -c {} /dev/zero", "yes | head -c {}", "head -c {} /dev/zero >&2"])
+@both
+@pytest.mark.parametrize("flood", ["head -c 60000000 /dev/zero", "yes | head -c 60000000",
+                                   "head -c 60000000 /dev/zero >&2"])
 def test_memory_stays_flat_however_much_is_printed(flood, remote):
-    program = """
+    told = in_python("""
         import hotenv, sys
         shell = hotenv.ShellSession({"A": "12345678"}, remote=sys.argv[2] or None)
         def most():
@@ -6585,17 +5991,13 @@ def test_memory_stays_flat_however_much_is_printed(flood, remote):
         before = most()
         result = shell.exec(sys.argv[1], timeout=60)
         print(most() - before, result.truncated, result.timed_out)
-        """
-    told = in_python(program, flood.format(60_000_000), remote).split()
+        """, flood, remote or "").split()
     assert int(told[0]) < 4096 and told[1:] == ["True", "False"], told
 
-
-# ---- policy and audit
 
 FIRST_WORDS = [
     ("ls -l", "ls"), ("a=1 b=$x ls; rm x", "ls rm"), ("if true; then echo a; else rm b; fi", "true echo rm"),
     ("for x in a b; do echo $x; done", "echo"), ("for ((i=0;i<3;i++)); do git x; done", "git"),
-    ("case $x in a|b) foo;; (c) bar ;; *) baz; esac; qux", "foo bar baz qux"), ("case x in esac; ls", "ls"),
     ("f() { rm x; }; f", "rm f"), ("f () ( rm x )", "rm"), ("while read l; do x; done < <(gen)", "read x gen"),
     ("echo $(rm -rf `pwd`)", "echo rm pwd"), ("echo \"a $(curl x) b\" 'no $(x)'", "echo curl"),
     ('"$(rm x)" y', "rm $"), ("cat <<'EOF'\n$(sudo x)\nEOF\nls", "cat ls"),
@@ -6610,10 +6012,9 @@ FIRST_WORDS = [
     ("until a; do b; done", "a b"), ("\trm", "rm"), ("a\nb\n\nc", "a b c"), ("echo $'it\\'s'; ls", "echo ls"),
     ('echo "a;b"; ls', "echo ls"), ("echo {a,b}; ls", "echo ls"), ("/bin/rm x", "/bin/rm"),
     ("echo 'a\nrm\n'; ls", "echo ls"), ("echo \"it's\"; rm", "echo rm"), ("a && { b || c; } | d", "a b c d"),
-    ("for ((;;)) do sudo ls; done", "sudo"), ("case $x in\n# one\na) ls;;\n# two $(x)\nb|c) rm;;\nesac", "ls rm"),
-    ("for x\nin a b; do ls; done", "ls"), ("su\\\ndo x", "sudo"), ("s\\udo x; 'su'do y", "sudo sudo"),
+    ("for ((;;)) do sudo ls; done", "sudo"),
+    ("su\\\ndo x", "sudo"), ("s\\udo x; 'su'do y", "sudo sudo"),
     ("A=1 [[ ; sudo x; [[ a ]]", "[[ sudo"), ("for x do sudo; done", "sudo"),
-    ("echo [[ a; sudo x; echo ]]", "echo sudo echo"),
 ]
 
 
@@ -6626,7 +6027,8 @@ def test_a_policy_sees_the_first_word_of_every_simple_command(command, words):
 
 
 @pytest.mark.parametrize("command", [
-    "echo '", 'echo "', "echo $(", "echo `", "case x in", ")", "ls !(a)", "${", "$((", "(" * 10000, "[[ a", "cat <<X\na",
+    "echo '", 'echo "', "echo $(", "echo `", "case x in", ")", "ls !(a)", "${", "$((", "(" * 10000, "cat <<X\na",
+    "case $x in a|b) foo;; (c) bar ;; esac", "select x in a; do b; done", "echo [[ a ]]",
     "echo `a \\`rm\\``", "coproc N { sudo ls; }", "function f { a; }", "echo \"${x:-`rm`}\"", 'x="${a:-"}"',
     "case x in a) ls", "cat <<E\"O\"F\nE\nEOF\n", "$(cat <<A)\nsudo\nA"],
     ids=lambda command: command[:12])
@@ -6683,20 +6085,24 @@ def test_a_policy_that_cannot_be_understood_is_refused(text, tmp_path):
 
 def test_the_audit_has_a_line_for_the_start_and_the_end_of_every_command(tmp_path):
     path = tmp_path / "audit"
-    path.write_text('{"event": "earlier"}\n')
-    path.chmod(0o644)
+    executable(path, '{"event": "earlier"}\n', 0o644)
     with hotenv.ShellSession(SECRETS, audit=str(path), cwd=str(tmp_path)) as shell:
-        shell.exec(f"echo {TOKEN}\x1b")
-        shell.exec("false")
-        shell.exec("exit 3")
-        shell.exec("sleep 30", timeout=0.1)
-    text = path.read_text()
+        for command, limit in (f"echo {TOKEN}\x1b", None), ("false", None), ("exit 3", None), ("sleep 30", 0.1):
+            shell.exec(command, timeout=limit)
+        text = path.read_text()
+        path.rename(tmp_path / "audit.1")  # it follows its path when the file is rotated
+        shell.exec("echo two")
+        path.unlink()
+        shell.exec("echo three")
+    assert (tmp_path / "audit.1").read_text() == text
+    third = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(line["event"], line.get("command")) for line in third] == [("start", "echo three"), ("end", None)]
     lines = [json.loads(line) for line in text.splitlines()]
     assert TOKEN not in text and all(line.isprintable() for line in text.splitlines())
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and lines[0] == {"event": "earlier"}
-    pairs = [(event, step) for step in (1, 2, 3, 4) for event in ("start", "end")]
-    assert [(line["event"], line["id"]) for line in lines[1:]] == pairs
-    assert len({line["session"] for line in lines[1:]}) == 1
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "audit.1").stat().st_mode) == 0o600
+    assert lines[0] == {"event": "earlier"} and len({line["session"] for line in lines[1:]}) == 1
+    assert [(line["event"], line["id"]) for line in lines[1:]] == [
+        (event, step) for step in (1, 2, 3, 4) for event in ("start", "end")]
     assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$", lines[1]["time"])
     ends = lines[2::2]
     assert [(end["exit_code"], end["timed_out"], end["shell_restarted"]) for end in ends] == [
@@ -6705,28 +6111,13 @@ def test_the_audit_has_a_line_for_the_start_and_the_end_of_every_command(tmp_pat
     assert lines[1]["command"] == "echo [hidden:TOKEN]\x1b"
 
 
-def test_the_audit_follows_its_path_when_the_file_is_rotated(tmp_path):
-    path = tmp_path / "audit"
-    with hotenv.ShellSession(audit=str(path)) as shell:
-        shell.exec("echo one")
-        path.rename(tmp_path / "audit.1")
-        shell.exec("echo two")
-        path.unlink()
-        shell.exec("echo three")
-    assert "three" in path.read_text() and "two" not in path.read_text() and len(path.read_text().splitlines()) == 2
-    assert (tmp_path / "audit.1").read_text().count("echo") == 1
-
-
-@pytest.mark.parametrize("kind", ["symlink", "hard link", "directory", "fifo", "device", "missing directory"])
+@pytest.mark.parametrize("kind", ["link", "hard link", "directory", "fifo", "/dev/null", "/no/such/audit"])
 def test_an_audit_file_that_is_no_plain_file_of_ours_is_refused(kind, tmp_path):
-    path, other = tmp_path / "audit", tmp_path / "other"
-    other.write_text("")
-    {"symlink": lambda: path.symlink_to(other), "hard link": lambda: os.link(str(other), str(path)),
-     "directory": path.mkdir, "fifo": lambda: os.mkfifo(str(path))}.get(kind, lambda: None)()
-    target = {"device": "/dev/null", "missing directory": "/no/such/audit"}.get(kind, str(path))
-    with pytest.raises(hotenv.HotenvError, match="audit") as caught:
-        hotenv.ShellSession(audit=target)
-    assert caught.value.code == 8 and other.read_text() == ""
+    path, target = tmp_path / "audit", tmp_path / "target"
+    target.write_text("precious\n")
+    os.link(str(target), str(path)) if kind == "hard link" else planted(path, kind)
+    error = raised(hotenv.ShellSession, audit=kind if "/" in kind else str(path))
+    assert error.code == 8 and "audit" in str(error) and target.read_text() == "precious\n"
 
 
 def test_a_command_whose_audit_line_cannot_be_written_is_refused(tmp_path, capfd):
@@ -6754,9 +6145,6 @@ def test_a_command_whose_audit_line_cannot_be_written_is_refused(tmp_path, capfd
     assert whole == [("start", 1), ("end", 1), ("start", 4), ("start", 5), ("end", 5)]
 
 
-# ---- ssh
-
-
 def test_a_session_over_ssh_does_what_a_local_one_does(host, tmp_path):
     with hotenv.ShellSession(SECRETS, remote=host.command, cwd=str(tmp_path), timeout=20) as shell:
         result = shell.exec("echo ${#TOKEN}; echo $TOKEN >&2; printf %s \"$PEM\" | wc -c; test -n \"$SSH_CONNECTION\"")
@@ -6767,7 +6155,7 @@ def test_a_session_over_ssh_does_what_a_local_one_does(host, tmp_path):
         result = shell.exec("echo a; exit 7")
         assert (result.stdout, result.exit_code, result.shell_restarted) == ("a\n", 7, True)
         assert shell.exec("echo $KEPT [${PIN-gone}]; pwd").stdout == f"x [gone]\n{tmp_path}/d\n"
-        assert shell.exec("kill -9 $$").exit_code == 137
+        assert shell.exec("kill -9 $$").exit_code == 137 and shell.exec("true").exit_code == 0  # there again
         sleep = unique_sleep()
         late = shell.exec(f"echo a; {sleep}", timeout=0.5)
         assert (late.stdout, late.exit_code, late.timed_out, late.shell_restarted) == ("a\n", 124, True, True)
@@ -6775,11 +6163,8 @@ def test_a_session_over_ssh_does_what_a_local_one_does(host, tmp_path):
         until(lambda: not processes_with(sleep))
         assert shell.exec("seq 1 200000 | tail -1; cat").stdout == "200000\n"
         assert not processes_with(TOKEN)
-
-
-def test_ssh_that_is_turned_away_says_why(host):
-    with pytest.raises(hotenv.HotenvError, match="(?i)ended with status 255.*(denied|permission)"):
-        hotenv.ShellSession(SECRETS, remote=[*host.command[:-1], "-l", "nobody-here", "host"])
+    away = raised(hotenv.ShellSession, SECRETS, remote=[*host.command[:-1], "-l", "nobody-here", "host"])
+    assert re.search("(?i)ended with status 255.*(denied|permission)", str(away))
 
 
 # ==== mcp =============================================================================================================
@@ -6795,88 +6180,78 @@ class Mcp:
     """`hotenv mcp` by raw JSON lines, in a project whose session holds `SECRETS`."""
 
     def __init__(self, project, *options, serve=()):
-        self.project, self.count = project, 0
+        self.project, self.count, self.dir = project, 0, project.dir
         self.start_session(SECRETS, *serve)
-        self.process = project.start("mcp", *options, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE)
+        self.process = project.start("mcp", *options, stdin=PIPE, stdout=PIPE, stderr=PIPE)
 
     def start_session(self, snapshot, *options):
         self.session = self.project.serve(as_dotenv(snapshot), "--force", *options)
 
-    def stop_session(self):
-        self.session.terminate()
-        assert self.session.wait(PATIENCE) == 0
-
     def send(self, *messages):
-        data = b"".join(each if isinstance(each, bytes) else json.dumps(each).encode() + b"\n" for each in messages)
-        self.process.stdin.write(data)
+        for each in messages:
+            line = each if isinstance(each, bytes) else json.dumps({"jsonrpc": "2.0", **each}).encode() + b"\n"
+            self.process.stdin.write(line)
         self.process.stdin.flush()
 
     def receive(self):
-        guard = threading.Timer(20, self.process.kill)
-        guard.start()
         line = self.process.stdout.readline()
-        guard.cancel()
         assert line, self.process.stderr.read()
         return json.loads(line)
 
     def ask(self, method, number=None, **params):
         self.count += 1
         number = self.count if number is None else number
-        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        self.send({"id": number, "method": method, "params": params})
         answer = self.receive()
         assert answer["id"] == number
         return answer["result"] if "result" in answer else answer["error"]
 
-    def call(self, number, name, **arguments):
-        """A call that is not waited for."""
-        return {"jsonrpc": "2.0", "id": number, "method": "tools/call",
-                "params": {"name": name, "arguments": arguments}}
+    def begin(self, number, command, session="s1"):
+        """A command that is not waited for."""
+        self.send({"id": number, "method": "tools/call",
+                   "params": {"name": "session_exec", "arguments": {"session": session, "command": command}}})
 
     def tool(self, name, **arguments):
         result = self.ask("tools/call", name=name, arguments=arguments)
         text = result["content"][0]["text"]
         return text if result["isError"] else json.loads(text)
 
+    def exec(self, command, session="s1", **arguments):
+        return self.tool("session_exec", session=session, command=command, **arguments)
+
 
 @pytest.fixture
 def mcp(project):
-    return Mcp(project)
+    """A server with a session."""
+    server = Mcp(project)
+    assert server.tool("session_open")["session"] == "s1"
+    return server
 
 
-@pytest.fixture(scope="module")
-def idle_mcp():
-    """A server that many tests ask, and in which none opens a session."""
-    holder = Project()
-    yield Mcp(holder)
-    holder.close()
-
-
-def test_an_agent_opens_uses_and_closes_a_session(mcp, tmp_path):
-    hello = mcp.ask("initialize", protocolVersion="2025-06-18", capabilities={},
-                    clientInfo={"name": "t", "version": "1"})
+def test_an_agent_opens_uses_and_closes_a_session(project, tmp_path):
+    mcp = Mcp(project)
+    hello = mcp.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t"})
     assert hello["protocolVersion"] == "2025-06-18" and hello["serverInfo"]["name"] == "hotenv"
     assert "tools" in hello["capabilities"]
-    mcp.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    mcp.send({"method": "notifications/initialized"})
     assert mcp.ask("ping") == {}
     opened = mcp.tool("session_open", cwd=str(tmp_path))
     assert opened == {"session": "s1", "cwd": str(tmp_path), "secrets": sorted(SECRETS), "unmaskable": ["PIN"],
                       "not_exported": []}
-    result = mcp.tool("session_exec", session="s1", command="export A=1; cd /; echo $TOKEN; echo $TOKEN >&2; false")
+    result = mcp.exec("export A=1; cd /; echo $TOKEN; echo $TOKEN >&2; false")
     assert list(result) == ["stdout", "stderr", "exit_code", "duration_ms", "cwd", "truncated", "timed_out",
                             "shell_restarted", "background"]
     assert (result["stdout"], result["stderr"]) == ("[hidden:TOKEN]\n", "[hidden:TOKEN]\n")
     assert (result["exit_code"], result["cwd"]) == (1, "/")
-    assert mcp.tool("session_exec", session="s1", command="echo $A ${#TOKEN}; sleep 9", timeout=0.2)["exit_code"] == 124
+    assert mcp.exec("echo $A ${#TOKEN}; sleep 9", timeout=0.2)["exit_code"] == 124
+    mcp.begin(7, "cat >/dev/null <<X\n" + "x" * 20_000 + "\nX")
+    assert len(json.dumps(mcp.receive())) < 500  # an answer does not grow with the command
     assert mcp.tool("session_list") == [{"session": "s1", "where": "this machine", "cwd": "/"}]
     assert mcp.tool("session_close", session="s1") == {"closed": "s1"} and mcp.tool("session_list") == []
-    assert "session_open" in mcp.tool("session_exec", session="s1", command="true")
-
-
-def test_an_answer_does_not_grow_with_the_command(mcp):
-    mcp.tool("session_open")
-    mcp.send(mcp.call(7, "session_exec", session="s1", command="cat >/dev/null <<X\n" + "x" * 20_000 + "\nX"))
-    assert len(json.dumps(mcp.receive())) < 500
+    assert "session_open" in mcp.exec("true")
+    if LINUX:  # others of the same user cannot read it
+        assert os.stat(f"/proc/{mcp.process.pid}/environ").st_uid == 0
+        assert re.search("core file size +0 ", Path(f"/proc/{mcp.process.pid}/limits").read_text())
 
 
 def test_each_call_is_a_use_of_the_session(project):
@@ -6885,134 +6260,98 @@ def test_each_call_is_a_use_of_the_session(project):
     for _ in range(2):
         earlier = project.ends_at()
         time.sleep(0.02)
-        server.tool("session_exec", session="s1", command="true")
+        server.exec("true")
         assert project.ends_at() > earlier
-    assert [line.split(" ", 2)[2] for line in project.log_lines()] == ["run mcp session_open"] + ["run mcp session_exec"] * 2
+    assert [line.split()[-1] for line in project.log_lines()] == ["session_open", "session_exec", "session_exec"]
 
 
 def test_a_busy_agent_keeps_its_shell_beyond_the_idle_timeout_and_max_age_bounds_it(project):
     server = Mcp(project, serve=("--timeout", "0.6s", "--max-age", "2.5s"))
     server.tool("session_open")
-    begun, told = time.monotonic(), {}
-    while "stdout" in server.tool("session_exec", session="s1", command="sleep 0.1"):
+    begun, told = time.monotonic(), 0
+    while "stdout" in server.exec("sleep 0.1"):
         told = time.monotonic() - begun
-    assert 1 < told < 3
-    assert server.tool("session_list") == []
+    assert 1 < told < 3 and server.tool("session_list") == []
 
 
-def test_the_list_of_tools_is_short_and_complete(project):
+def test_the_list_of_tools_is_short_and_complete_and_the_version_is_the_clients_or_our_newest(project):
     server = Mcp(project, "--remote", "web=ssh -T web", "--remote", "db=docker exec -i db bash")
     tools = server.ask("tools/list")["tools"]
     assert len(json.dumps(tools)) < 4096
     assert [tool["name"] for tool in tools] == ["session_open", "session_exec", "session_list", "session_close"]
     assert all(tool["description"] and tool["inputSchema"]["type"] == "object" for tool in tools)
     assert tools[0]["inputSchema"]["properties"]["remote"]["enum"] == ["db", "web"]
+    known = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+    for offered in (*known, "2099-01-01", "", None, 7):
+        answered = server.ask("initialize", protocolVersion=offered, capabilities={})["protocolVersion"]
+        assert answered == (offered if offered in known else known[-1])
 
 
-@pytest.mark.parametrize("offered, answered", [
-    *((version, version) for version in ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")),
-    ("2099-01-01", "2025-11-25"), ("", "2025-11-25"), (None, "2025-11-25"), (7, "2025-11-25"),
-])
-def test_the_version_is_the_clients_or_our_newest(offered, answered, idle_mcp):
-    assert idle_mcp.ask("initialize", protocolVersion=offered, capabilities={})["protocolVersion"] == answered
+BROKEN_LINES = {  # the code of the error: lines, where JSON is meant with what a good line has besides
+    -32700: [b"nonsense", b"{", b"\xff\xfe", b"[" * 100000, b"x" * (40 << 20)],
+    -32600: [b"null", b"[]", b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', b"7", b'"x"', b"{}", {"jsonrpc": "1.0"},
+             b'{"jsonrpc":"2.0","id":1}', {"method": 5}, {"id": None}, {"id": [1]}, {"id": True}],
+    -32602: [{"params": []}, {"method": "tools/call"}, *({"method": "tools/call", "params": params} for params in (
+        {"name": "x"}, {"name": ["session_list"]}, {"name": "session_list", "arguments": [1]}))],
+    -32601: [{"method": "no/such"}, {"method": "server/discover"}, {"method": "x\x1b[31m\ud800"}]}
 
 
-BROKEN_LINES = [
-    (b"nonsense\n", -32700), (b"{\n", -32700), (b"\xff\xfe\n", -32700), (b"[" * 100000 + b"\n", -32700),
-    (b"null\n", -32600), (b"[]\n", -32600), (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]\n', -32600),
-    (b"7\n", -32600), (b'"x"\n', -32600), (b"{}\n", -32600), (b'{"jsonrpc":"1.0","id":1,"method":"ping"}\n', -32600),
-    (b'{"jsonrpc":"2.0","id":1}\n', -32600), (b'{"jsonrpc":"2.0","id":1,"method":5}\n', -32600),
-    (b'{"jsonrpc":"2.0","id":null,"method":"ping"}\n', -32600),
-    (b'{"jsonrpc":"2.0","id":[1],"method":"ping"}\n', -32600),
-    (b'{"jsonrpc":"2.0","id":true,"method":"ping"}\n', -32600),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}\n', -32602),
-    (b'{"jsonrpc":"2.0","id":1,"method":"no/such"}\n', -32601),
-    (b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}\n', -32601),
-    (b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}\n', -32602),
-    (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}\n', -32602),
-    (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":["session_list"]}}\n', -32602),
-    (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"session_list","arguments":[1]}}\n', -32602),
-    (b'{"jsonrpc":"2.0","id":1,"method":"x\\u001b[31m\\ud800"}\n', -32601),
-]
-
-
-def test_no_line_upsets_the_server(idle_mcp):
-    for line, code in BROKEN_LINES:
-        idle_mcp.send(line)
-        assert idle_mcp.receive()["error"]["code"] == code, line
-    idle_mcp.send(b"x" * (40 << 20) + b"\n")
-    assert idle_mcp.receive()["error"]["code"] == -32700
-    for silent in (b"\n", b" \r\n", {"jsonrpc": "2.0", "method": "no/such"}, {"jsonrpc": "2.0", "id": 9, "result": {}},
-                   {"jsonrpc": "2.0", "method": "notifications/cancelled"},
-                   {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": {}}},
-                   {"jsonrpc": "2.0", "method": "x", "params": 3},
-                   {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 77}}):
-        idle_mcp.send(silent)
-    assert idle_mcp.ask("ping", "a string") == {}
-
-
-@pytest.mark.parametrize("tool, arguments, words", [
-    ("session_exec", {}, "session is missing"),
-    ("session_exec", {"session": "s1"}, "command is missing"),
-    ("session_exec", {"session": 1, "command": "x"}, "string"),
-    ("session_exec", {"session": "s1", "command": "x", "timeout": "9"}, "number"),
-    ("session_exec", {"session": "s1", "command": "x", "timeout": -1}, "86400"),
-    ("session_exec", {"session": "s1", "command": "x", "timeout": 0}, "86400"),
-    ("session_exec", {"session": "s1", "command": "x", "timeout": float("nan")}, "86400"),
-    ("session_exec", {"session": "s1", "command": "x", "timeout": True}, "number"),
-    ("session_exec", {"session": "s1", "command": "x", "shell": "x"}, "no argument shell"),
-    ("session_exec", {"session": "s9", "command": "x"}, "session_open"),
-    ("session_open", {"remote": "x"}, "no argument remote"),
-    ("session_open", {"cwd": "/no/such"}, "no directory"),
-    ("session_open", {"isolated": "yes"}, "boolean"),
-    ("session_close", {"session": "s9"}, "session_open"),
-    ("session_list", {"x": 1}, "no argument"),
-])
-def test_wrong_arguments_are_explained_to_the_agent(tool, arguments, words, idle_mcp):
-    assert words in idle_mcp.tool(tool, **arguments)
+def test_no_line_upsets_the_server_and_wrong_arguments_are_explained_to_the_agent(project):
+    server, command = Mcp(project), {"session": "s1", "command": "x"}
+    for code, lines in BROKEN_LINES.items():
+        for line in lines:
+            server.send(line + b"\n" if isinstance(line, bytes) else {"id": 1, "method": "ping", **line})
+            assert server.receive()["error"]["code"] == code, str(line)[:99]
+    for silent in (b"\n", b" \r\n", {"method": "no/such"}, {"id": 9, "result": {}}, {"method": "x", "params": 3},
+                   *({"method": "notifications/cancelled", **more} for more in (
+                       {}, {"params": {"requestId": {}}}, {"params": {"requestId": 77}}))):
+        server.send(silent)
+    assert server.ask("ping", "a string") == {}
+    for tool, arguments, words in [
+            ("exec", {}, "session is missing"), ("exec", {"session": "s1"}, "command is missing"),
+            ("exec", {**command, "session": 1}, "string"), ("exec", {**command, "session": "s9"}, "session_open"),
+            *(("exec", {**command, "timeout": limit}, "86400") for limit in (-1, 0, float("nan"))),
+            *(("exec", {**command, "timeout": limit}, "number") for limit in ("9", True)),
+            ("exec", {**command, "shell": "x"}, "no argument shell"), ("open", {"remote": "x"}, "no argument remote"),
+            ("open", {"cwd": "/no/such"}, "no directory"), ("open", {"isolated": "yes"}, "boolean"),
+            ("close", {"session": "s9"}, "session_open"), ("list", {"x": 1}, "no argument")]:
+        assert words in server.tool("session_" + tool, **arguments), (tool, arguments)
 
 
 def test_a_command_that_runs_holds_up_nothing_else_and_can_be_cancelled(mcp):
-    assert mcp.tool("session_open")["session"] == "s1" and mcp.tool("session_open")["session"] == "s2"
-    mcp.send(mcp.call("slow", "session_exec", session="s1", command="touch begun; sleep 30; echo slow"),
-             mcp.call("queued", "session_exec", session="s1", command="echo queued"),
-             mcp.call("never", "session_exec", session="s1", command="touch never"))
-    assert mcp.tool("session_exec", session="s2", command="echo quick")["stdout"] == "quick\n" and mcp.ask("ping") == {}
-    until((mcp.project.dir / "begun").exists)
+    mcp.tool("session_open")
+    mcp.begin("slow", "touch begun; sleep 30; echo slow")
+    mcp.begin("queued", "echo queued")
+    mcp.begin("never", "touch never")
+    assert mcp.exec("echo quick", "s2")["stdout"] == "quick\n" and mcp.ask("ping") == {}
+    until((mcp.dir / "begun").exists)
     for number in ("never", "slow"):
-        mcp.send({"jsonrpc": "2.0", "method": "notifications/cancelled",
-                  "params": {"requestId": number, "reason": "x"}})
+        mcp.send({"method": "notifications/cancelled", "params": {"requestId": number, "reason": "x"}})
     answer = mcp.receive()
     assert answer["id"] == "queued" and '"stdout": "queued\\n"' in answer["result"]["content"][0]["text"]
-    assert mcp.tool("session_exec", session="s1", command="echo after")["stdout"] == "after\n"
-    assert not (mcp.project.dir / "never").exists()
+    assert mcp.exec("echo after")["stdout"] == "after\n" and not (mcp.dir / "never").exists()
 
 
-def test_commands_of_one_session_run_in_order(mcp):
-    mcp.tool("session_open")
-    mcp.send(*(mcp.call(100 + step, "session_exec", session="s1", command=f"x=$x.{step}; echo $x")
-               for step in range(20)))
+def test_commands_of_one_session_run_in_order_and_closing_it_ends_them(mcp):
+    for step in range(20):
+        mcp.begin(100 + step, f"x=$x.{step}; echo $x")
     texts = [json.loads(mcp.receive()["result"]["content"][0]["text"])["stdout"] for _ in range(20)]
     assert texts == ["".join(f".{step}" for step in range(upto + 1)) + "\n" for upto in range(20)]
-
-
-def test_a_session_that_is_closed_ends_its_command(mcp):
-    mcp.tool("session_open")
-    mcp.send(mcp.call("slow", "session_exec", session="s1", command="touch begun; sleep 30"))
-    until((mcp.project.dir / "begun").exists)
-    mcp.send(mcp.call("close", "session_close", session="s1"))
+    mcp.begin("slow", "touch begun; sleep 30")
+    until((mcp.dir / "begun").exists)
+    close = {"name": "session_close", "arguments": {"session": "s1"}}
+    mcp.send({"id": "close", "method": "tools/call", "params": close})
     answers = {answer["id"]: answer["result"] for answer in (mcp.receive(), mcp.receive())}
     assert answers["slow"]["isError"] and not answers["close"]["isError"]
 
 
 def test_when_the_hotenv_session_has_ended_its_shells_are_closed_and_the_agent_is_told(mcp):
     mcp.tool("session_open")
-    mcp.tool("session_open")
     sleep = unique_sleep()
-    mcp.tool("session_exec", session="s2", command=f"{sleep} & true")
+    mcp.exec(f"{sleep} & true", "s2")
     until(lambda: processes_with(sleep))
-    mcp.stop_session()
-    told = mcp.tool("session_exec", session="s1", command="echo $TOKEN")
+    assert ended(mcp.session, signal.SIGTERM) == 0
+    told = mcp.exec("echo $TOKEN")
     assert "s1" in told and "s2" in told and "serve" in told and "session_open" in told
     until(lambda: not processes_with(sleep), patience=10)
     assert mcp.tool("session_list") == [] and "serve" in mcp.tool("session_open")
@@ -7021,52 +6360,39 @@ def test_when_the_hotenv_session_has_ended_its_shells_are_closed_and_the_agent_i
 
 
 def test_each_shell_has_the_snapshot_of_its_own_time(mcp):
-    mcp.tool("session_open")
-    (mcp.project.dir / ".hotenv").unlink()  # so that the next session stands beside this one
+    mcp.project.marker.unlink()  # so that the next session stands beside this one
     mcp.start_session({"TOKEN": "another new value"})
     mcp.tool("session_open")
-    show = "printf '%s.' ${#TOKEN}; echo $TOKEN"
-    assert mcp.tool("session_exec", session="s1", command=show)["stdout"] == f"{len(TOKEN)}.[hidden:TOKEN]\n"
-    assert mcp.tool("session_exec", session="s2", command=show)["stdout"] == "17.[hidden:TOKEN]\n"
+    for session, size in ("s1", len(TOKEN)), ("s2", 17):
+        assert mcp.exec("printf '%s.' ${#TOKEN}; echo $TOKEN", session)["stdout"] == f"{size}.[hidden:TOKEN]\n"
 
 
-def test_a_client_that_does_not_read_keeps_no_shell_alive(mcp):
-    sleep = unique_sleep()
-    mcp.tool("session_open")
-    mcp.tool("session_exec", session="s1", command=f"{sleep} & true")
-    flood = "head -c 90000 /dev/zero | tr '\\0' a"
-    mcp.send(*[mcp.call(number, "session_exec", session="s1", command=flood) for number in range(100, 106)])
-    until(lambda: select.select([mcp.process.stdout], [], [], 0)[0], "an answer, which nobody reads")
-    mcp.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})
-    mcp.process.terminate()
-    assert mcp.process.wait(10) == 0
-    until(lambda: not processes_with(sleep), patience=10)
-
-
-@pytest.mark.parametrize("end", ["eof", "SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"])
+@pytest.mark.parametrize("end", ["eof", "SIGTERM", "SIGINT", "SIGHUP", "SIGKILL", "not read"])
 def test_however_it_ends_its_shells_end_with_it(end, mcp):
-    sleep = unique_sleep()
-    mcp.tool("session_open")
-    mcp.tool("session_exec", session="s1", command=f"{sleep} & true")
-    mcp.send(mcp.call(1, "session_exec", session="s1", command=f"{sleep}; true"))
-    until(lambda: len(processes_with(sleep)) == 2)
-    mcp.process.stdin.close() if end == "eof" else mcp.process.send_signal(getattr(signal, end))
-    assert mcp.process.wait(10) == (-9 if end == "SIGKILL" else 0)
-    until(lambda: not processes_with(sleep), patience=10 if end == "SIGKILL" else 0.5)
-    assert mcp.process.stderr.read() == b""
+    sleep, process = unique_sleep(), mcp.process
+    mcp.exec(f"{sleep} & true")
+    if end == "not read":  # a client that does not read keeps no shell alive
+        for number in range(100, 106):
+            mcp.begin(number, "head -c 90000 /dev/zero | tr '\\0' a")
+        until(lambda: select.select([process.stdout], [], [], 0)[0], "an answer, which nobody reads")
+        mcp.send({"id": 1, "method": "ping"})
+    else:
+        mcp.begin(1, f"{sleep}; true")
+        until(lambda: len(processes_with(sleep)) == 2)
+    process.stdin.close() if end == "eof" else process.send_signal(getattr(signal, end, signal.SIGTERM))
+    assert process.wait(10) == (-9 if end == "SIGKILL" else 0)
+    until(lambda: not processes_with(sleep), patience=0.5 if end in ("eof", "SIGTERM", "SIGINT", "SIGHUP") else 10)
+    assert process.stderr.read() == b""
 
 
 def test_nothing_but_answers_is_on_stdout_and_no_value_anywhere(project, tmp_path):
     server = Mcp(project, "--audit", str(tmp_path / "audit"), "--remote", "here=sh", "--remote",
                  f"bad=sh -c 'echo {TOKEN} >&2; exit 1'")
-    seen = [server.ask("initialize"), server.ask("tools/list")]
-    for arguments in ({}, {"remote": "here"}, {"remote": "bad"}, {"isolated": True},
-                      {"remote": "here", "isolated": True}):
-        seen.append(server.tool("session_open", **arguments))
-    for session in ("s1", "s2", "s4"):
-        for command in ("env", "set", "cat /proc/$$/environ", "echo $TOKEN >/dev/stderr", "export -p", "cd $TOKEN",
-                        "echo $PEM | base64", "exit 3", "env"):
-            seen.append(server.tool("session_exec", session=session, command=command))
+    seen = [server.ask("initialize"), server.ask("tools/list"), *(server.tool("session_open", **given) for given in (
+        {}, {"remote": "here"}, {"remote": "bad"}, {"isolated": True}, {"remote": "here", "isolated": True}))]
+    seen += [server.exec(command, session) for session in ("s1", "s2", "s4") for command in (
+        "env", "set", "cat /proc/$$/environ", "echo $TOKEN >/dev/stderr", "export -p", "cd $TOKEN", "exit 3", "env",
+        "echo $PEM | base64")]
     server.process.stdin.close()
     seen.append(server.process.stdout.read().decode() + server.process.stderr.read().decode())
     seen.append((tmp_path / "audit").read_text())
@@ -7075,35 +6401,17 @@ def test_nothing_but_answers_is_on_stdout_and_no_value_anywhere(project, tmp_pat
     assert seen[-2] == "" and '"event": "end"' in seen[-1]
 
 
-def test_policy_audit_and_no_mask_hold_for_agents(project, tmp_path):
+def test_policy_audit_and_no_mask_hold_for_agents_and_a_bad_one_of_them_ends_the_start(project, tmp_path):
     (tmp_path / "policy").write_text('{"deny": ["rm"]}')
     server = Mcp(project, "--policy", str(tmp_path / "policy"), "--audit", str(tmp_path / "audit"), "--no-mask", "TO*")
     server.tool("session_open")
-    assert "rm is denied" in server.tool("session_exec", session="s1", command="echo a; rm b")
-    assert server.tool("session_exec", session="s1", command="echo $TOKEN")["stdout"] == TOKEN + "\n"
+    assert "rm is denied" in server.exec("echo a; rm b")
+    assert server.exec("echo $TOKEN")["stdout"] == TOKEN + "\n"
     lines = (tmp_path / "audit").read_text().splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["blocked", "start", "end"]
-
-
-@pytest.mark.parametrize("option", ["--policy", "--audit"])
-def test_a_server_with_a_bad_policy_or_audit_does_not_start(option, project, tmp_path):
-    (tmp_path / "bad").mkdir()
-    server = Mcp(project, option, str(tmp_path / "bad"))
-    assert server.process.wait(20) == 8 and b"bad" in server.process.stderr.read()
-
-
-def test_at_a_terminal_it_says_what_it_waits_for(project):
-    project.serve()
-    with on_terminal(*project.command(["mcp"]), cwd=project.dir, env=project.env) as (pid, terminal):
-        assert re.search(rb"hotenv: .*waiting for .*help mcp", read_until(terminal, rb"help mcp"))
-
-
-@only_linux
-def test_the_server_cannot_be_read_by_others_of_the_same_user(mcp):
-    mcp.tool("session_open")
-    assert os.stat(f"/proc/{mcp.process.pid}/environ").st_uid == 0
-    limit = re.search(r"Max core file size +(\d+)", Path(f"/proc/{mcp.process.pid}/limits").read_text())
-    assert limit[1] == "0"
+    for option in ("--policy", "--audit"):
+        process = project.start("mcp", option, "/etc", stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        assert process.wait(20) == 8 and b"/etc" in process.stderr.read()
 
 
 def mcp_python():
@@ -7118,7 +6426,7 @@ warnings.simplefilter("ignore")
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-async def use(call, tools):
+async def use(version, call, tools):
     names = [tool.name for tool in tools.tools]
     assert names == ["session_open", "session_exec", "session_list", "session_close"], names
     opened = json.loads((await call("session_open", {})).content[0].text)
@@ -7127,22 +6435,21 @@ async def use(call, tools):
     seen = json.loads(result.content[0].text)
     assert (getattr(failed, "isError", None) or getattr(failed, "is_error", None)) is True
     await call("session_close", {"session": opened["session"]})
-    return [opened["secrets"], seen["stdout"], seen["exit_code"]]
+    print(json.dumps([version, [opened["secrets"], seen["stdout"], seen["exit_code"]]]))
 
 async def main():
     server = StdioServerParameters(command=sys.argv[1], args=sys.argv[2:])
-    async with stdio_client(server) as (read, write):
-        async with ClientSession(read, write) as session:
-            hello = await session.initialize()
-            await session.send_ping()
-            print(json.dumps([getattr(hello, "protocolVersion", None) or hello.protocol_version,
-                              await use(session.call_tool, await session.list_tools())]))
+    async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+        hello = await session.initialize()
+        await session.send_ping()
+        await use(getattr(hello, "protocolVersion", None) or hello.protocol_version, session.call_tool,
+                  await session.list_tools())
     try:
         from mcp import Client
     except ImportError:
         return
     async with Client(stdio_client(server)) as client:
-        print(json.dumps([client.protocol_version, await use(client.call_tool, await client.list_tools())]))
+        await use(client.protocol_version, client.call_tool, await client.list_tools())
 
 asyncio.run(main())
 """
@@ -7152,7 +6459,7 @@ asyncio.run(main())
 def test_the_official_client_gets_along_with_it(project):
     project.serve(as_dotenv(SECRETS))
     answer = subprocess.run([mcp_python(), "-c", OFFICIAL_CLIENT, sys.executable, str(HOTENV), "mcp"],
-                            cwd=str(project.dir), timeout=60, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                            cwd=str(project.dir), timeout=60, stdout=PIPE, stderr=PIPE)
     assert answer.returncode == 0, answer.stderr.decode()[-3000:]
     heard = [json.loads(line) for line in answer.stdout.splitlines()]
     assert [each[1] for each in heard] == [[sorted(SECRETS), "[hidden:TOKEN]\n42\n", 3]] * len(heard)
