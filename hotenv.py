@@ -1,30 +1,28 @@
 #!/usr/bin/env python3
-"""hotenv keeps secrets in one process's memory for a short while and hands them to what you run.
+"""hotenv keeps secrets in one process's memory for a while and hands them to what you run.
 
     printf 'API_KEY=abc123\\n' | python3 hotenv.py serve --background
     python3 hotenv.py run -- printenv API_KEY
 
 One file, standard library only, Python 3.8 and later, Linux and macOS.
 """
-#
-# It protects from secrets in files, in argv, in logs, and in memory for longer than they are needed;
-# not from root, swap, a child that prints what it got, and any process of the same user that asks the
-# server itself. There is no authentication beyond the file system: who can connect to the socket is
-# trusted (and who answers is checked).
+# It protects from secrets in files, in argv, in logs, and in memory for longer than needed; not
+# from root, swap, a child that prints what it got, nor a process of the same user that asks the
+# server itself: who can connect to the socket is trusted (and who answers is checked).
 #
 # Invariants, each with a test that fails without it:
-#   1. No value is ever, by our doing, on an argv, in a log, an error, a traceback, a file or in /proc.
+#   1. By our doing, no value is on an argv, in a log, error, traceback or file, or in /proc.
 #   2. Nothing is created before the whole input has parsed; a refused start leaves nothing.
-#   3. Expire first, then serve, on a clock that counts suspend. After the deadline no value leaves.
+#   3. Expire first, then serve, on a clock that counts suspend. Then no value leaves any more.
 #   4. The snapshot is immutable: its response is encoded once, a request costs a send.
 #   5. No client can hold up another, the timers or the signals.
-#   6. Only a successful request, fully handed to the kernel, resets the idle timer; log line and time
-#      stamp come before the connection is closed, so they are there when `run` returns.
+#   6. Only a successful request, fully handed to the kernel, resets the idle timer; log line and
+#      time stamp come before the connection is closed: they are there when `run` returns.
 #   7. We remove only what is ours; with --force also an old socket that lies where ours lie.
-#   8. `run` is exec: same process, terminal, signals and status, and nothing of ours on its output.
+#   8. `run` is exec: same process, terminal, signals and status, no word of ours on its output.
 #   9. A marker may lie, and so may a socket: both count only if they are ours or root's.
 #  10. What is not ours is escaped before a terminal or a log sees it.
-#  11. A command imports only what it needs; importing hotenv changes nothing; no check is an assert.
+#  11. A command imports what it needs alone; an import changes nothing; no check is an assert.
 #  12. One copy of the values lives in the server: the encoded response.
 #
 # The rooms, in the order in which data flows; each calls only rooms above it: limits and errors,
@@ -37,7 +35,7 @@ import sys
 
 # A script's directory (or, under -m, the current one) stands first on the path: a json.py that
 # lies beside a vendored copy must not be taken for the standard library's.
-if __name__ == "__main__" and not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
+if __name__ == "__main__" and not (sys.flags.isolated or getattr(sys.flags, "safe_path", 0)):
     del sys.path[0]
 
 import errno
@@ -45,8 +43,8 @@ import os
 import stat
 import time
 
-# On the path of `run` stand the C halves of socket, signal and json: with the public ones an
-# installed `run` costs 8 ms over the interpreter instead of 1.3. All else imports the public ones.
+# For `run` the C halves of socket, signal and json: with the public ones it costs 8 ms over the
+# interpreter, when installed, instead of 1.3. All else imports the public ones.
 try:
     import _signal  # type: ignore[import-not-found]
     import _socket
@@ -58,8 +56,8 @@ except ImportError:  # an interpreter that is built otherwise
     from json.encoder import encode_basestring_ascii as _json_quoted
 
     def _json_scanner(rules: Any) -> Any:  # type: ignore[no-redef]
-        decoder: Any = JSONDecoder(parse_int=rules.parse_int, parse_float=rules.parse_int)
-        return decoder.scan_once
+        return JSONDecoder(parse_int=rules.parse_int, parse_float=rules.parse_float,
+                           parse_constant=rules.parse_constant).raw_decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +70,7 @@ if TYPE_CHECKING:
 __version__ = "1.1.0"
 
 # ==== limits and errors ===============================================================================================
-# Every limit with its reason, the exit codes, the one exception that ends a command, and how words are shown.
+# Every limit with its reason, exit codes, what ends a command, how words and options are read.
 
 MAX_INPUT = 64 << 20  # bytes of dotenv text: far above any real file, far below what hurts
 MAX_EXPANSION = 64 << 20  # characters of references: doubling sixty times is one short file
@@ -104,7 +102,7 @@ EXIT_INPUT, EXIT_SYSTEM, EXIT_ARTIFACT, EXIT_REFUSED = 7, 8, 9, 10
 
 
 class HotenvError(Exception):
-    """What ends a command: `code` is the exit status, `str()` the message without "hotenv: "."""
+    """What ends a command: `code` is the exit status, `str()` the message, less "hotenv: "."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -116,7 +114,7 @@ class _NotBelieved(HotenvError):
 
 
 class _Afterwards(BaseException):
-    """Holds what is to be done once everything is cleaned up, and nothing of ours is on the stack."""
+    """Holds what is to be done once all is cleaned up, and nothing of ours is on the stack."""
 
 
 def _die_of(signum: int) -> NoReturn:
@@ -124,7 +122,7 @@ def _die_of(signum: int) -> NoReturn:
         _signal.signal(signum, _signal.SIG_DFL)
         _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (signum,))
     except OSError:
-        pass  # SIGKILL, or one that the C library keeps for itself: it was not handled, not blocked
+        pass  # SIGKILL, or one that the C library keeps for itself: nobody handles or blocks it
     os.kill(os.getpid(), signum)
     os._exit(128 + signum)  # the first process of a container cannot be killed so
 
@@ -136,35 +134,34 @@ def _encoded(text: str) -> bytes:
 
 def _shown(text: str) -> str:
     """`text` as a terminal or a log may see it: what is not printable as its Python escape."""
-    if not text.isprintable():
-        text = "".join([c if c.isprintable() else c.encode("unicode_escape").decode() for c in text])
-    return text
+    if text.isprintable():
+        return text
+    return "".join([c if c.isprintable() else ascii(c)[1:-1] for c in text])
 
 
 def _duration(seconds: float) -> str:
     """5m, 1h30m, 0.5s: as `serve --timeout` reads it."""
-    text = ""
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= size:
-            text += f"{int(seconds // size)}{unit}"
-            seconds %= size
-    if seconds or not text:
-        text += f"{seconds:.10g}s"
-    return text
+    minutes, seconds = divmod(seconds, 60)
+    counts = (minutes // 1440, "d"), (minutes // 60 % 24, "h"), (minutes % 60, "m"), (seconds, "s")
+    return "".join([f"{count:.10g}{unit}" for count, unit in counts if count]) or "0s"
 
 
 def _system_error(error: OSError, doing: str) -> HotenvError:
     return HotenvError(EXIT_SYSTEM, f"{doing}: {error.strerror or type(error).__name__}")
 
 
+def _tried(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What the call returns; None where the system refuses, and nothing need be done about it."""
+    try:
+        return call(*args, **kwargs)
+    except OSError:
+        return None
+
+
 def _say(message: str) -> None:
     """A line on stderr. That it is closed, broken or full is to change no exit status."""
-    if sys.stderr is None:  # closed: print() would take stdout instead
-        return
-    try:
-        print("hotenv: " + message, file=sys.stderr, flush=True)
-    except (OSError, ValueError):
-        sys.stderr = None  # else Python flushes it at its end, and makes that the exit status
+    if sys.stderr:  # else it was closed, and another file may have its number by now
+        _tried(os.write, 2, f"hotenv: {message}\n".encode("utf-8", "backslashreplace"))
 
 
 def _write(descriptor: int, text: str) -> int:
@@ -180,14 +177,6 @@ def _write(descriptor: int, text: str) -> int:
     return 0
 
 
-def _tried(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What the call returns; None where the system refuses, and nothing can or need be done about it."""
-    try:
-        return call(*args, **kwargs)
-    except OSError:
-        return None
-
-
 def _invocation() -> str:
     """How the user called us, as it can be typed again."""
     script = sys.argv[0] if sys.argv else ""
@@ -197,14 +186,14 @@ def _invocation() -> str:
 
 
 def _parser(command: str, summary: str, example: str = "") -> argparse.ArgumentParser:
-    """A parser of one command's options, which raises HotenvError for wrong words."""
+    """A parser of a command's options, with those of all that ask; HotenvError for wrong words."""
     import argparse
 
     class Parser(argparse.ArgumentParser):
         def error(self, message: str) -> NoReturn:
             import difflib
             hint = f"see: {_invocation()} {command} --help"
-            unknown = message.partition("unrecognized arguments: ")[2].split(" ")[0].partition("=")[0]
+            unknown = message.partition("unrecognized arguments: ")[2].split(" ")[0].split("=")[0]
             near = difflib.get_close_matches(unknown, self.format_help().split(), 1)
             if near and unknown.startswith("-"):
                 hint = f"did you mean {near[0].strip('[],')}?"
@@ -215,54 +204,100 @@ def _parser(command: str, summary: str, example: str = "") -> argparse.ArgumentP
         def print_help(self, file: Any = None) -> None:
             _write(1, self.format_help())
 
-    return Parser(prog=f"hotenv {command}", usage=f"hotenv {command} [options]", description=summary,
-                  epilog=f"example:\n{example}", allow_abbrev=False, formatter_class=lambda prog:
-                  argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=80))
+    parser = Parser(
+        prog=f"hotenv {command}", usage=f"hotenv {command} [options]", description=summary,
+        epilog=f"example:\n{example}", allow_abbrev=False, formatter_class=lambda prog:
+        argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=80))
+    if command in ("run", "dump", "status", "stop", "mcp"):
+        add = parser.add_argument
+        add("--socket", metavar="PATH", help="ask this; else $HOTENV_SOCKET, else by .hotenv")
+        add("--peer-uid", metavar="N", type=int, help="also believe a server of this user id")
+    return parser
 
 
 # ==== dotenv ==========================================================================================================
-# Text into entries, or one error with its line and column. Knows nothing of files, sockets or the
-# environment.
+# Text into entries, or one error with its line and column. Knows nothing of files or sockets.
 #
-# An entry is (name, value). A str is a literal, a _Question one that begins with `?`, a _Template
-# holds references. Errors show a position and, once `key =` has been read, the key; never any other
-# piece of the text, which may be the tail of a secret.
+# An entry is (name, value): a str is a literal, a _Template has references or asks. Errors show a
+# position and, once `key =` is read, the key: any other text may be the tail of a secret.
 
-# One statement, to the end of its line. Groups: 1 export, 2 the quote around a name, 3 the name,
-# 4 a "..." value, 5 a '...' value, 6 a bare one. What it does not match it matches as nothing: a
-# mistake, or a quoted value that is long (find() is faster there) or has more than 99 escapes, each
-# of which costs the matcher a frame. No two neighbouring repeats share a character: it is linear.
+# One statement. Groups: 1 export, 2 the quote around a name, 3 the name, 4 the quote that opens a
+# value and ends the match, 5 a bare value. A mistake is matched as nothing. It is linear: no two
+# neighbouring repeats share a character.
 _STATEMENT = r"""(?x) \s* (?: \Z | (export[^\S\n]+)? (?:
-    \#[^\n]* (?:\n|\Z)
+    \#.*\n
   | (?(1)|(?!export[^\S\n])) ('?) ([A-Za-z0-9_.-]+) \2 [^\S\n]* (?:
-      = [^\S\n]* (?: "( [^"\\]{0,999} (?:\\[\s\S][^"\\]{0,999}){0,99} )"
-                  | '( [^'\\]{0,999} (?:\\[\s\S][^'\\]{0,999}){0,99} )' )
-        [^\S\n]* (?:\#[^\n]*)? (?:\n|\Z)
-    | = (?! [^\S\n]* ["'] ) ([^\n]*) (?:\n|\Z)
-    | (?:\#[^\n]*)? (?:\n|\Z) ) ) ) | """
-_LONG = r"""\s*(export[^\S\n]+)?(?(1)|(?!export\s))('?)([A-Za-z0-9_.-]+)\2[^\S\n]*=[^\S\n]*(["'])"""
-_NAMED = r"\s*(export[^\S\n]+)?('?)(?P<name>[A-Za-z0-9_.-]*)(\2)?[^\S\n]*(?=([\n#]|\Z)?)"  # matches anything
+      = (?: [^\S\n]*(["']) | (.*)\n )
+    | (?:\#.*)?\n ) ) ) | """
 _REFERENCE = r"([A-Za-z0-9_.]+)(?:(:?)([-+?])|(?=\}))"
-_ESCAPES = {r"\\": "\\", r"\'": "'", r"\"": '"', r"\a": "\a", r"\b": "\b", r"\f": "\f",
-            r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\v": "\v"}
-
-
-class _Question(str):
-    """A bare value that begins with `?`: a literal, unless somebody is there to be asked."""
+_ESCAPES = {"'": {r"\\": "\\", r"\'": "'"},
+            '"': {r"\\": "\\", r"\'": "'", r"\"": '"', r"\a": "\a", r"\b": "\b", r"\f": "\f",
+                  r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\v": "\v"}}
 
 
 class _Template:
-    """A value with references: strings, and (name, colon, operator, where it is, parts of its word)."""
+    """A value with references, or a bare one that begins with `?`."""
 
-    def __init__(self, raw: str, place: tuple[str | None, int, str]) -> None:
-        self.raw, self.place = raw, place  # the text that it stands in (or None), its position there, its key
-        self.parts: list[Any] = []
+    def __init__(self, raw: str, quoted: bool, place: tuple[str, int, str]) -> None:
+        self.raw, self.quoted = raw, quoted  # quoted: it has the escapes of "..."
+        self.place = place  # the text that it stands in, its position there, its key
 
     def error(self, at: int, reason: str) -> HotenvError:
         text, start, key = self.place
-        if text is None:
-            return HotenvError(EXIT_INPUT, f"{key}: {reason} at character {at + 1}")
         return _dotenv_error(text, start + at, f"{reason} in the value of {key}")
+
+    def expand(self, env: Mapping[str, str], host: Mapping[str, str], room: list[int],
+               used: bool = True) -> str:
+        """What it stands for; `room[0]` is what references may still make. Of what is not
+        `used`, as a default where there is a value, only the grammar counts."""
+        import re
+        tokens, head = r"\\?\$\{|\}", re.compile(_REFERENCE)
+        if self.quoted:
+            tokens += r"""|\\[\\'"abfnrtv]"""
+        pieces, at = [], 0
+        around: list[tuple[bool, int]] = []  # the open references: is it used around it, its position
+        for token in re.compile(tokens).finditer(self.raw):
+            sign = token[0]
+            if sign == "}" and not around:
+                continue
+            pieces.append(self.raw[at:token.start()] * used)
+            at = token.end()
+            if sign == "}":
+                used = around.pop()[0]
+            elif sign == "${":
+                found = head.match(self.raw, at)
+                if not found or len(around) == MAX_NESTING:
+                    raise self.error(token.start(), "bad reference: write ${NAME}, ${NAME:-default}, "
+                                                    "or \\${ for a literal ${,")
+                around.append((used, token.start()))
+                at = found.end()
+                if used:
+                    value, used = self.refer(found, env, host)
+                    pieces.append(value)
+                    room[0] -= len(value)
+                    if room[0] < 0:
+                        raise self.error(token.start(), "references expand to too large a text, "
+                                                        f"over {MAX_EXPANSION >> 20} MiB,")
+            else:
+                pieces.append(_ESCAPES['"'].get(sign, "${") * used)
+        if around:
+            reason = "bad reference: its } is missing; write \\${ for a literal ${,"
+            raise self.error(around[0][1], reason)
+        return "".join(pieces) + self.raw[at:]
+
+    def refer(self, found: re.Match[str], env: Mapping[str, str], host: Mapping[str, str]) -> tuple[str, bool]:
+        """What a reference gives by itself, and whether the word behind its operator is used."""
+        name, colon, operator = found.groups()
+        value = env.get(name, host.get(name))
+        missing = value is None or colon and not value
+        if missing and operator == "?":
+            what = "not set" if value is None else "empty"
+            raise self.error(found.start() - 2, f"what is referred to is required, and {what},")
+        if operator == "+":
+            return "", not missing
+        if operator == "-" and missing:
+            return "", True
+        return value or "", False
 
 
 def _parse_entries(source: str | bytes) -> Iterator[tuple[str, str | _Template]]:
@@ -276,136 +311,88 @@ def _parse_entries(source: str | bytes) -> Iterator[tuple[str, str | _Template]]
     if wrong:
         raise _dotenv_error(text, wrong.start(), "invalid UTF-8: save the file as UTF-8")
     if "\0" in text:
-        raise _dotenv_error(text, text.index("\0"), "NUL: no environment can hold it; is this a text file?")
-    statements = re.compile(_STATEMENT).finditer
+        raise _dotenv_error(text, text.index("\0"), "NUL, which no environment can hold")
+    text += "\n"  # so that each statement ends with one
+    statement = re.compile(_STATEMENT).match
     known: set[str] = set()  # for `export NAME`
     pos = 0
     while pos < len(text):
-        for match in statements(text, pos):
-            pos = match.end()
-            kind = match.lastindex or 0
-            if kind > 3:
-                name, value = match[3], match[kind]
-                if kind == 6 and not ("#" in value or "$" in value or "?" in value):
-                    value = value.strip()  # as most are: half the time
-                else:
-                    value = _parse_value(text, match.start(kind), value, kind, name)
-            elif kind == 3 and not (match[1] and match[3] in known):
-                raise _mistake(text, match.start())
-            elif pos == match.start() < len(text):
-                pos, name, value = _parse_long(text, pos)
+        match: Any = statement(text, pos)
+        start, pos = pos, match.end()
+        kind, name = match.lastindex, match[3]
+        if kind == 5:
+            value: Any = match[5]
+            if "#" in value or "$" in value or "?" in value:
+                value = _parse_bare(text, match.start(5), value, name)
             else:
-                continue  # a comment, an `export NAME`, the end
-            known.add(name)
-            yield name, value
-            if not kind:
-                break  # the next statement begins behind what this match could not read
+                value = value.strip()  # as most are: half the time
+        elif kind == 4:
+            value, pos = _parse_quoted(text, pos, name)
+        elif pos == start or name and not (match[1] and name in known):
+            raise _mistake(text, start)
+        else:
+            continue  # a comment, an `export NAME`, the end
+        known.add(name)
+        yield name, value
+
+
+def _place(text: str, pos: int) -> str:
+    line = text.count("\n", 0, pos) + 1
+    return f"{line}:{pos - text.rfind(chr(10), 0, pos)}"
 
 
 def _dotenv_error(text: str, pos: int, reason: str) -> HotenvError:
-    line = text.count("\n", 0, pos) + 1
-    column = pos - text.rfind("\n", 0, pos)
-    return HotenvError(EXIT_INPUT, f"<stdin>:{line}:{column}: {reason}")
+    return HotenvError(EXIT_INPUT, f"<stdin>:{_place(text, pos)}: {reason}")
 
 
-def _parse_value(text: str, start: int, raw: str, kind: int, key: str) -> str | _Template:
-    """A value by its kind (a group of _STATEMENT), whose raw form begins at `start` of `text`."""
+def _parse_bare(text: str, start: int, raw: str, key: str) -> str | _Template:
+    """A value without quotes: to its line's end or a comment."""
     import re
-    if kind == 6:
-        if "#" in raw:
-            raw = re.split(r"\s#", raw, maxsplit=1)[0]
-        start += len(raw) - len(raw.lstrip())
-        raw = raw.strip()
-        if "${" not in raw:
-            return _Question(raw) if raw.startswith("?") else raw
-        return _parse_template(raw, False, (text, start, key))
-    if kind == 5:  # '...'
-        return re.sub(r"\\([\\'])", r"\1", raw)
-    if "${" in raw:
-        return _parse_template(raw, True, (text, start, key))
-    if "\\" in raw:
-        raw = raw.replace("\\\\", "\0")  # so that any backslash left escapes what follows it
-        for escape, character in _ESCAPES.items():
-            raw = raw.replace(escape, character)
-    return raw.replace("\0", "\\")
+    if "#" in raw:
+        raw = re.split(r"\s#", raw, maxsplit=1)[0]
+    start += len(raw) - len(raw.lstrip())
+    raw = raw.strip()
+    if "${" in raw or raw.startswith("?"):
+        return _Template(raw, False, (text, start, key))
+    return raw
 
 
-def _parse_template(value: str, quoted: bool, place: tuple[str | None, int, str]) -> str | _Template:
-    """A value piece by piece; `quoted` if it has the escapes of "..."."""
-    import re
-    tokens, head = r"\\?\$\{|\}", re.compile(_REFERENCE)
-    if quoted:
-        tokens += r"""|\\[\\'"abfnrtv]"""
-    template = _Template(value, place)
-    parts, refers, at = template.parts, False, 0
-    around: list[tuple[list[Any], Any, int]] = []  # of each open reference: the parts outside, its head, its place
-    for token in re.compile(tokens).finditer(value):
-        sign = token[0]
-        if sign == "}" and not around:
-            continue
-        parts.append(value[at:token.start()])
-        at = token.end()
-        if sign == "${":
-            found = head.match(value, at)
-            if not found or len(around) == MAX_NESTING:
-                reason = "bad reference: write ${NAME}, ${NAME:-default}, or \\${ for a literal ${,"
-                raise template.error(token.start(), reason)
-            around.append((parts, found, token.start()))
-            parts, at, refers = [], found.end(), True
-        elif sign == "}":
-            word, (parts, found, start) = tuple(parts), around.pop()
-            parts.append((found[1], found[2], found[3], start, word * bool(found[3])))
-        else:
-            parts.append(_ESCAPES.get(sign, "${"))
-    if around:
-        raise template.error(around[0][2], "bad reference: its } is missing; write \\${ for a literal ${,")
-    parts.append(value[at:])
-    if refers:
-        return template
-    literal = "".join(parts)
-    return _Question(literal) if literal.startswith("?") and not quoted else literal
-
-
-def _parse_long(text: str, pos: int) -> tuple[int, str, str | _Template]:
-    """A statement whose quoted value is too long for one match, or the mistake that is there."""
-    import re
-    found = re.compile(_LONG).match(text, pos)
-    if not found:
-        raise _mistake(text, pos)
-    name, quote, start = found[3], found[4], found.end()
+def _parse_quoted(text: str, start: int, key: str) -> tuple[str | _Template, int]:
+    """The value behind an opening quote, and where the next statement begins."""
+    quote = text[start - 1]
     begin, close = start, text.find(quote, start)
     while close > 0 and (close - begin - len(text[begin:close].rstrip("\\"))) % 2:
         begin, close = close + 1, text.find(quote, close + 1)
     if close < 0:
-        raise _dotenv_error(text, start - 1, f"unterminated quote: the value of {name} starts here and never ends")
-    rest: Any = re.compile(r"[^\S\n]*(?:#[^\n]*)?(\n|\Z)?").match(text, close + 1)
-    if rest[1] is None:
-        opened = str(_dotenv_error(text, start - 1, ""))[len("<stdin>:"):-2]
-        reason = f"text after the closing quote of {name}, which opened at {opened}: escape one inside as \\{quote}"
-        raise _dotenv_error(text, rest.end(), reason)
-    value = _parse_value(text, start, text[start:close], "\"'".index(quote) + 4, name)
-    return rest.end(), name, value
+        raise _dotenv_error(text, start - 1, f"unterminated quote: the value of {key} starts here "
+                                             "and never ends")
+    end = text.index("\n", close)
+    rest, value = text[close + 1:end].lstrip(), text[start:close]
+    if rest and rest[0] != "#":
+        raise _dotenv_error(text, end - len(rest), f"text after the closing quote of {key}, which opened "
+                                                   f"at {_place(text, start - 1)}: inside, write \\{quote}")
+    if quote == '"' and "${" in value:
+        return _Template(value, True, (text, start, key)), end + 1
+    if "\\" in value:
+        value = value.replace("\\\\", "\0")  # so that any backslash left escapes what follows it
+        for escape, character in _ESCAPES[quote].items():
+            value = value.replace(escape, character)
+        value = value.replace("\0", "\\")
+    return value, end + 1
 
 
 def _mistake(text: str, pos: int) -> HotenvError:
     """Why no statement starts here."""
     import re
-    found: Any = re.compile(_NAMED).match(text, pos)
-    export, quote, name, closing, ends = found.groups()
-    end = found.end("name")
-    if name and closing == quote:
-        if export and ends is not None:
-            return _dotenv_error(text, found.end(), "no `=` after a name that is exported before it has a value")
-        if found.end() > end or ends is not None:
-            return _dotenv_error(text, found.end(), "no `=` after a name; is it the rest of a value that needs quotes?")
+    named = r"\s*(?:export[^\S\n]+)?('?)([A-Za-z0-9_.-]*)(\1)?[^\S\n]*"  # matches anything
+    found: Any = re.compile(named).match(text, pos)
+    (quote, name, closing), end, after = found.groups(), found.end(2), found.end()
+    if name and closing == quote and (after > end or text[after] in "\n#"):
+        return _dotenv_error(text, after, "no `=` after a name; is it the rest of a value that needs "
+                                          "quotes, or exported before it has a value?")
     if quote and text.find("'", end) < 0:
-        return _dotenv_error(text, found.start("name") - 1, "unterminated quote around a name")
-    character, what = text[end:end + 1], "this character"
-    if character in ("", "\n"):
-        what = "the end of the line"
-    elif character in " !\"#$%&'()*+,/:;<=>?@[\\]^`{|}~":
-        what = f"`{character}`"
-    return _dotenv_error(text, end, f"bad name: {what} cannot be in one; names are letters, digits, `_`, `.` and `-`")
+        return _dotenv_error(text, found.start(1), "unterminated quote around a name")
+    return _dotenv_error(text, end, "bad name: it holds letters, digits, `_`, `.` and `-` alone")
 
 
 # ==== environment =====================================================================================================
@@ -420,59 +407,37 @@ if os.name == "nt":
 
 def resolve_env(entries: Mapping[str, str] | Iterable[tuple[str, Any]], host: Mapping[str, str],
                 prompt: Callable[[str], str] | None = None) -> dict[str, str]:
-    """The one place where an entry becomes a value.
-
-    A literal stays as it is; `${NAME}` is what an earlier entry set, or `host` has; with `prompt`, a bare `?text`
-    is what `prompt("text")` returns, or `prompt(name)` without text. A mapping's strings are read as bare values.
-    """
+    """The one place where an entry becomes a value. `${NAME}` is what an earlier entry set, or `host`
+    has; with `prompt`, a bare `?text` is what `prompt("text")` returns, and a `?` `prompt(name)`.
+    A mapping's strings are read as bare values."""
     if hasattr(entries, "items"):
-        entries = [(name, _parse_template(text, False, (None, 0, name))) for name, text in entries.items()]
+        entries = [(name, _Template(text, False, (text, 0, name))) for name, text in entries.items()]
     env: dict[str, str] = {}
     room = [MAX_EXPANSION]
+    if prompt:  # a mistake in the last entry comes before the first question
+        entries = list(entries)
+        for _, value in entries:
+            if isinstance(value, _Template):
+                value.expand(env, host, room, used=False)
     for name, value in entries:
-        raw = getattr(value, "raw", value)
-        if prompt and raw.startswith("?") and type(value) is not str:
-            value = prompt(raw[1:].strip() or name)
-        elif isinstance(value, _Template):
-            value = _expand(value, value.parts, env, host, room)
-        env[name] = str(value)
+        if isinstance(value, _Template):
+            if prompt and value.raw.startswith("?") and not value.quoted:
+                value = prompt(value.raw[1:].strip() or name)
+            else:
+                value = value.expand(env, host, room)
+        env[name] = value
     return env
 
 
-def _expand(template: _Template, parts: Sequence[Any], env: Mapping[str, str], host: Mapping[str, str],
-            room: list[int]) -> str:
-    """`parts` with what their references stand for; `room` is what may still come out of references."""
-    pieces = []
-    for part in parts:
-        if isinstance(part, tuple):
-            name, colon, operator, at, word = part
-            value = env.get(name, host.get(name))
-            missing = value is None or colon and not value
-            if missing and operator == "?":
-                what = "not set" if value is None else "empty"
-                raise template.error(at, f"what is referred to is required, and {what},")
-            part = value or ""
-            if operator == ("-" if missing else "+"):
-                part = _expand(template, word, env, host, room)
-            elif operator == "+":
-                part = ""
-            else:
-                room[0] -= len(part)
-            if room[0] < 0:
-                raise template.error(at, f"references expand to too large a text, over {MAX_EXPANSION >> 20} MiB,")
-        pieces.append(part)
-    return "".join(pieces)
-
-
 def parse_dotenv(text: str | bytes, host: Mapping[str, str] = {}) -> dict[str, str]:
-    """What `serve` would hold for this dotenv text, with `${NAME}` also from `host`; HotenvError 7 if it is none."""
+    """What `serve` would hold for this dotenv text, and `host` around it; HotenvError 7 if it is none."""
     return resolve_env(_parse_entries(text), host)
 
 
 def build_isolated_env(source: Mapping[str, str], pass_through: Iterable[str] = (),
                        define: Mapping[str, str] = {}, bin_paths: Sequence[str] = ()) -> dict[str, str]:
-    """A child's environment from an allowlist: essentials and `pass_through` from `source` where it has them,
-    then `define`, then `bin_paths` before PATH. Nothing is checked or cleaned."""
+    """A child's environment from an allowlist: essentials and `pass_through` from `source` where it
+    has them, then `define`, then `bin_paths` before PATH. Nothing is checked or cleaned."""
     env = {name: source[name] for name in (*ESSENTIALS, *pass_through) if name in source}
     env.update(define)
     if bin_paths:
@@ -490,22 +455,21 @@ def _as_bytes(env: Mapping[str, str]) -> dict[bytes, bytes]:
 
 
 def _host_environment() -> dict[str, str]:
-    """What we were started with, as text that goes back to the same bytes whatever the locale.
-
-    Under the C locale Python sets LC_CTYPE in its own environment (PEP 538): that is taken back."""
+    """What we were started with, as text that goes back to the same bytes whatever the locale, and
+    without the LC_CTYPE that Python sets itself under the C locale (PEP 538)."""
     env = {name.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape")
            for name, value in os.environb.items()}
     if env.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8") and not env.get("LC_ALL"):
         try:
             with open("/proc/self/environ", "rb") as file:
-                before = (b"\0" + file.read()).partition(b"\0LC_CTYPE=")
-        except OSError:  # no /proc: Python set it, if it took the locale for a reason for UTF-8 mode too
+                before = (b"\0" + file.read()).partition(b"\0LC_CTYPE=")[1:]
+        except OSError:  # no /proc: Python set it, if the locale was its reason for UTF-8 mode too
             if not sys.flags.utf8_mode or "PYTHONUTF8" in env:
                 return env
-            before = (b"", b"", b"")
+            before = (b"", b"")
         del env["LC_CTYPE"]
-        if before[1]:
-            env["LC_CTYPE"] = before[2].partition(b"\0")[0].decode("utf-8", "surrogateescape")
+        if before[0]:
+            env["LC_CTYPE"] = before[1].partition(b"\0")[0].decode("utf-8", "surrogateescape")
     return env
 
 
@@ -530,11 +494,10 @@ def _ours(uid: int) -> bool:
 def _runtime_base() -> str:
     """$XDG_RUNTIME_DIR/hotenv; /tmp/hotenv-UID where that is unset, relative or somebody else's."""
     base = os.environ.get("XDG_RUNTIME_DIR", "")
-    try:
-        usable = base.startswith("/") and os.stat(base).st_uid == os.geteuid() and "\n" not in base
-    except OSError:
-        usable = True  # it is still to be made
-    return os.path.join(base, "hotenv") if usable else f"/tmp/hotenv-{os.geteuid()}"
+    found = _tried(os.stat, base)  # None: it is still to be made
+    if not base.startswith("/") or "\n" in base or found and found.st_uid != os.geteuid():
+        return f"/tmp/hotenv-{os.geteuid()}"
+    return os.path.join(base, "hotenv")
 
 
 def _runtime_dir() -> str:
@@ -552,27 +515,24 @@ def _runtime_dir() -> str:
             os.fchmod(descriptor, 0o700)
         os.close(descriptor)
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EEXIST):
-            error.strerror = f"it is no directory of its own: {advice}"
-        raise _system_error(error, f"cannot use the runtime directory {_shown(base)}") from None
+        raise _system_error(error, f"cannot use {_shown(base)} ({advice})") from None
     finally:
         os.umask(previous)
     return base
 
 
 def _find_marker() -> str | None:
-    """The nearest marker upward. Its path is relative: an ancestor that may not be searched only ends the walk."""
+    """The nearest marker upward, by a relative path: parents that may not be searched end the walk."""
     try:
         depth = os.getcwd().count("/")
     except OSError as error:
-        raise _system_error(error, "the current directory cannot be told (was it removed?)") from None
-    path = MARKER
-    for _ in range(depth + 1):
+        raise _system_error(error, "cannot tell the current directory (was it removed?)") from None
+    for path in ["../" * level + MARKER for level in range(depth + 1)]:
         try:
             os.lstat(path)
             return path
         except FileNotFoundError:
-            path = "../" + path
+            pass
         except OSError:
             break
     return None
@@ -585,12 +545,12 @@ def _read_marker(path: str, directory: int | None = None) -> str:
         for _ in range(40):  # as many links as the kernel follows
             found = os.stat(target, dir_fd=directory, follow_symlinks=False)
             if found.st_uid and not _ours(found.st_uid):
-                raise _NotBelieved(EXIT_SYSTEM, f"{shown} is somebody else's (uid {found.st_uid}): not believed. "
-                                                "If you trust it, name its socket: --socket PATH --peer-uid N")
+                reason = f"{shown} is somebody else's (uid {found.st_uid}): not believed. "
+                raise _NotBelieved(EXIT_SYSTEM, reason + "Or name its socket: --socket PATH --peer-uid N")
             if not stat.S_ISLNK(found.st_mode):
                 break
             target = os.path.join(os.path.dirname(target), os.readlink(target, dir_fd=directory))
-        if not stat.S_ISREG(found.st_mode):  # seen before it is opened: that does something to a device
+        if not stat.S_ISREG(found.st_mode):  # before it is opened: that does something to a device
             raise HotenvError(EXIT_SYSTEM, f"{shown} is not a regular file: move it away")
         descriptor = os.open(target, os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
         content = b""
@@ -602,9 +562,9 @@ def _read_marker(path: str, directory: int | None = None) -> str:
             raise HotenvError(EXIT_NO_SESSION, f"no session: {shown} has just gone") from None
         raise _system_error(error, f"cannot read {shown}") from None
     lines = [line for line in content.split(b"\n") if line.strip()]
-    damaged = len(content) > MAX_MARKER or len(lines) != 1 or b"\0" in content
-    if damaged or not lines[0].startswith(b"socket=/"):
-        raise HotenvError(EXIT_ARTIFACT, f"{shown} is damaged (not one socket=<absolute path>): remove it, serve anew")
+    whole = len(content) <= MAX_MARKER and len(lines) == 1 and b"\0" not in content
+    if not whole or not lines[0].startswith(b"socket=/"):
+        raise HotenvError(EXIT_ARTIFACT, f"{shown} is damaged (not one socket=<absolute path>): remove it")
     return os.fsdecode(lines[0][len(b"socket="):])
 
 
@@ -614,7 +574,7 @@ def _at_address(path: str, action: Callable[[str], Any]) -> None:
         action(path)
         return
     if not os.path.isdir("/proc/self/fd"):
-        raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is too long for a socket ({SUN_PATH - 1} bytes here): "
+        raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is too long for a socket ({SUN_PATH - 1} bytes): "
                                        "set XDG_RUNTIME_DIR to a shorter path")
     parent = os.open(os.path.dirname(path), os.O_DIRECTORY)
     try:
@@ -624,12 +584,12 @@ def _at_address(path: str, action: Callable[[str], Any]) -> None:
 
 
 class _SessionFiles:
-    """A session's socket, beside it a link to the project directory (for `status --all`), and there
-    the marker, by a descriptor, so that a rename does not confuse us."""
+    """A session's socket, a link beside it to the project directory (for `status --all`), and there
+    the marker, by a descriptor: the directory may be renamed."""
 
     def __init__(self) -> None:
         self.id = os.urandom(4).hex()
-        self.base, self.project, self.runtime = _runtime_base(), -1, -1
+        self.base, self.project = _runtime_base(), -1
         self.path = os.path.join(self.base, self.id + ".sock")
         self.found: os.stat_result | None = None  # the socket file, once it is bound
         self.made, path = [], self.base  # directories, for a start that comes to nothing
@@ -644,7 +604,7 @@ class _SessionFiles:
         os.umask(0o177)  # for good: a server makes its files, and no others
         listener = socket.socket(socket.AF_UNIX)
         try:
-            self.project, self.runtime = os.open(".", os.O_DIRECTORY), os.open(self.base, os.O_DIRECTORY)
+            self.project = os.open(".", os.O_DIRECTORY)
             _at_address(self.path, listener.bind)
             self.found = os.lstat(self.path)
             os.symlink(os.getcwd(), self.path[:-len(".sock")])
@@ -659,12 +619,13 @@ class _SessionFiles:
         `force` renames it over that, and removes its socket if it is one that we would have made; but
         what a link leads to belongs to another directory, and lives on."""
         import re
-        aside, both = f"{MARKER}.{self.id}", {"src_dir_fd": self.project, "dst_dir_fd": self.project}
+        aside = f"{MARKER}.{self.id}"
+        both = {"src_dir_fd": self.project, "dst_dir_fd": self.project}
         lock = _lock(self.project)
         try:
             old = self.named() if force and not os.path.islink(MARKER) else ""
-            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self.project)
-            with open(descriptor, "wb") as file:
+            new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            with open(os.open(aside, new, 0o600, dir_fd=self.project), "wb") as file:
                 file.write(b"socket=" + os.fsencode(self.path) + b"\n")
             if not force:
                 try:
@@ -673,14 +634,14 @@ class _SessionFiles:
                     if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
                         raise
                 # A file system without links: the place is taken, then filled.
-                os.close(os.open(MARKER, os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self.project))
+                os.close(os.open(MARKER, new, 0o600, dir_fd=self.project))
             os.rename(aside, MARKER, **both)
             if re.fullmatch(re.escape(self.base + "/") + _SESSION_NAME, old):
                 _remove_socket(old)
         except FileExistsError:
             raise
         except OSError as error:
-            doing = f"cannot write {MARKER} in {_shown(os.getcwd())} (serve elsewhere, run here with --socket PATH)"
+            doing = f"cannot write {MARKER} here (serve elsewhere, and run here with --socket PATH)"
             raise _system_error(error, doing) from None
         finally:
             _tried(os.unlink, aside, dir_fd=self.project)
@@ -688,10 +649,7 @@ class _SessionFiles:
 
     def stamp(self, end: float) -> None:
         """The socket's mtime is the moment when the session will end: `status` shows it."""
-        try:
-            os.utime(self.id + ".sock", (end, end), dir_fd=self.runtime, follow_symlinks=False)
-        except OSError:
-            pass  # the next look at the files finds out
+        _tried(os.utime, self.path, (end, end), follow_symlinks=False)
 
     def bound(self) -> bool:
         """Is the socket still there, and the one that we bound?"""
@@ -738,7 +696,7 @@ def _open_private(path: str, what: str) -> int:
     try:
         descriptor = os.open(path, flags, 0o600)
         found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink > 1:
             os.close(descriptor)
             raise OSError(errno.EINVAL, "it must be a plain file of yours, and no link")
         os.fchmod(descriptor, 0o600)
@@ -768,12 +726,24 @@ def _lock(directory: int) -> int:
 
 
 class _JsonRules:
-    """How a client reads JSON: no number is ever wanted, so none is computed; `int` refuses NaN."""
+    """How JSON is read: no number is ever wanted, so none is computed; `int` refuses NaN."""
 
     strict = True
     object_hook = object_pairs_hook = None
     parse_int = parse_float = len
     parse_constant = int
+
+
+def _json_object(line: bytes | bytearray, scan: Callable[[str, int], Any]) -> dict[str, Any] | None:
+    """The object that a line is; None if it is anything else, or more."""
+    try:
+        text = line.decode("utf-8").lstrip(" \t\r")
+        found, end = scan(text, 0)
+    except (ValueError, StopIteration, RecursionError, SystemError):  # the last: json is not loaded
+        return None
+    if text[end:].strip(" \t\r\n") or not isinstance(found, dict):
+        return None
+    return found
 
 
 def _encode_request(command: str, args: Iterable[str]) -> bytes:
@@ -790,18 +760,14 @@ def _encode_request(command: str, args: Iterable[str]) -> bytes:
     return f'{{"command":"run","args":[{",".join(listed) or _json_quoted("...")}]}}\n'.encode("ascii")
 
 
-def _decode_request(line: bytes, decode: Callable[[str], tuple[Any, int]]) -> tuple[str, list[str]]:
-    """(command, args) of a request; ValueError with what is wrong, in words of our own."""
-    try:
-        text = line.decode("utf-8").strip(" \t\r")
-        request, end = decode(text)
-    except (ValueError, RecursionError):
-        raise ValueError("a request is one line of JSON in UTF-8") from None
-    if end < len(text) or not isinstance(request, dict):
-        raise ValueError("a request is one JSON object, and nothing more")
+def _decode_request(line: bytes, scan: Callable[[str, int], Any]) -> tuple[str, list[str]]:
+    """The command of a request, and its words for the log; ValueError with what is wrong."""
+    request = _json_object(line, scan)
+    if request is None:
+        raise ValueError("a request is one JSON object in UTF-8, and nothing more")
     command, args = request.get("command"), request.get("args")
     if command == "dump":
-        return "dump", []
+        return "dump", ["-"]
     if command != "run":
         raise ValueError('"command" is "run" or "dump"')
     if not isinstance(args, list) or set(map(type, args)) != {str}:
@@ -816,12 +782,8 @@ def _encode_message(message: Mapping[str, object]) -> bytes:
 
 def _decode_snapshot(data: bytes | bytearray) -> dict[str, str]:
     """The environment in an answer; HotenvError 9 for whatever is none. Only a message is shown."""
-    try:
-        text = data.decode("utf-8").lstrip(" \t\r")
-        answer, end = _json_scanner(_JsonRules)(text, 0)  # type: ignore[arg-type]
-    except (ValueError, StopIteration, RecursionError, SystemError):  # the last: json is not loaded
-        answer, text, end = None, "", 0
-    if text.find("\n") != len(text) - 1 or text[end:].strip() or not isinstance(answer, dict):
+    answer = _json_object(data, _json_scanner(_JsonRules))  # type: ignore[arg-type]
+    if answer is None or data.find(b"\n") != len(data) - 1:
         raise HotenvError(EXIT_ARTIFACT, "the session's answer is not one line of JSON")
     if isinstance(answer.get("error"), str):
         message = _shown(f"{answer['error']}: {answer.get('message')}"[:1000])
@@ -830,10 +792,10 @@ def _decode_snapshot(data: bytes | bytearray) -> dict[str, str]:
     try:
         names = "".join(env)
         raw = _encoded(names + "".join(env.values()))
-    except (TypeError, AttributeError, UnicodeError):  # no dict, a value that is no string, half a pair
+    except (TypeError, AttributeError, UnicodeError):  # no dict of strings, or half a surrogate pair
         names, raw = "=", b""
     if b"\0" in raw or "=" in names or "" in env:
-        raise HotenvError(EXIT_ARTIFACT, "the session's answer holds no environment that a process can have")
+        raise HotenvError(EXIT_ARTIFACT, "the session's answer is no environment that a process can have")
     return env
 
 
@@ -860,12 +822,11 @@ class _Log:
             except OSError:
                 self.borrowed = True  # a socket, somebody else's terminal, no /proc
 
-    def request(self, command: str, args: Sequence[str]) -> None:
+    def request(self, command: str, words: list[str]) -> None:
+        if self.level != "verbose":
+            words = words[:1]
         if self.level != "quiet":
-            if self.level != "verbose":
-                args = args[:1]
-            summary = _shown(" ".join(args)) if command == "run" else "-"
-            self.add(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {command} {summary}")
+            self.add(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {command} {_shown(' '.join(words))}")
 
     def add(self, line: str) -> None:
         if self.dropped and len(self.waiting) < MAX_LOG_BACKLOG // 2:
@@ -899,8 +860,8 @@ class _Log:
         lost = self.waiting.count(b"\n") + self.dropped
         if lost:
             import fcntl
-            _tried(fcntl.fcntl, self.descriptor, 1031, 1 << 20)  # F_SETPIPE_SZ: room for one more line
-            self.waiting[:] = b"\nhotenv: %d lines of this log are lost\n" % lost  # the last may be out by half
+            _tried(fcntl.fcntl, self.descriptor, 1031, 1 << 20)  # F_SETPIPE_SZ: room for a last line
+            self.waiting[:] = b"\nhotenv: %d lines of this log are lost\n" % lost
             self.flush()
 
 
@@ -920,20 +881,21 @@ class _Connection:
 class _Server:
     """Serves one response until its time is up, it is told to end, or its files are not its own."""
 
-    def __init__(self, listener: socket.socket, response: bytes, files: _SessionFiles, log: _Log, idle: float,
-                 max_age: float) -> None:
+    def __init__(self, listener: socket.socket, response: bytes, files: _SessionFiles, log: _Log,
+                 idle: float, max_age: float) -> None:
         import json
         import resource
         import selectors
-        self.listener, self.response, self.files, self.log, self.idle = listener, response, files, log, idle
+        self.listener, self.response, self.files, self.log = listener, response, files, log
         self.selector = selectors.DefaultSelector()
-        uncounted: Any = len  # no number is ever wanted, so none is computed; and `int` refuses NaN
-        self.decode = json.JSONDecoder(parse_int=uncounted, parse_float=uncounted, parse_constant=int).raw_decode
-        self.limit: Any = getattr(resource, "prlimit", None)  # Linux
-        self.waiting: dict[_Connection, int] = {}  # for which event; who has waited longest comes first
+        self.limits: Any = getattr(resource, "prlimit", None)  # Linux
+        rules: Any = _JsonRules
+        self.scan = json.JSONDecoder(parse_int=rules.parse_int, parse_float=rules.parse_float,
+                                     parse_constant=rules.parse_constant).raw_decode
+        self.waiting: dict[_Connection, int] = {}  # for which event; who waits longest comes first
         self.unfinished = 0  # bytes of requests, of all who wait
         now = _now()
-        self.end, self.next_look = now + max_age, now + TICK
+        self.idle, self.end, self.next_look = idle, now + max_age, now + TICK
         self.deadline = min(self.end, now + idle)
 
     def run(self, signals: _Signals) -> str:
@@ -943,12 +905,16 @@ class _Server:
         self.selector.register(self.listener, 1)
         while True:
             wake = min(self.deadline, self.next_look) - _now()
-            events = self.selector.select(max(0.0, min(wake, SHORT_TICK) if self.log.waiting else wake))
+            if self.log.waiting:
+                wake = min(wake, SHORT_TICK)
+            events = self.selector.select(wake)
             now = _now()
             if signals.received:
                 return f"ended by {signal.Signals(signals.received).name}"
+            if now >= self.end:
+                return "ended: --max-age is over"
             if now >= self.deadline:
-                return "ended: --max-age is over" if now >= self.end else f"ended: idle for {_duration(self.idle)}"
+                return f"ended: idle for {_duration(self.idle)}"
             if self.log.waiting:
                 self.log.flush()
             for key, _ in events:
@@ -1033,30 +999,29 @@ class _Server:
                 raise ValueError(f"a request is at most {MAX_REQUEST >> 10} KiB long")
             if not whole:
                 raise ValueError("the request ended before its newline")
-            request = _decode_request(connection.received, self.decode)
-            if self.limit and self.is_guarded(connection.sock):
-                raise ValueError("a program under guards gets no secrets but those it was started with")
+            request = _decode_request(connection.received, self.scan)
+            if self.limits and self.is_guarded(connection.sock):
+                raise ValueError("a program under guards gets no secrets but its own")
             connection.request, connection.unsent = request, self.response
         except ValueError as error:
             connection.unsent = _encode_message({"error": "BAD_REQUEST", "message": str(error)})
-        except Exception:  # a bug of ours ends one request, no session; what it says may hold what was sent
-            connection.unsent = b'{"error":"INTERNAL","message":"the request met a bug in hotenv"}\n'
+        except Exception:  # a bug of ours ends one request; what it says may hold what was sent
+            connection.unsent = b'{"error":"INTERNAL","message":"this is a bug in hotenv"}\n'
         self.send(connection)
 
     def is_guarded(self, sock: socket.socket) -> bool:
-        """Has whoever connected a guard of ours? It shows in a limit, which nothing else sets so."""
+        """Has the other end a guard of ours? It shows in a limit, which nothing else sets so."""
         try:
-            pid = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED)
-            return bool(self.limit(pid, 12)[1] % 4096 == GUARD_SIGN)  # RLIMIT_MSGQUEUE
+            pid = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED)  # the first of its three
+            return bool(self.limits(pid, 12)[1] % 4096 == GUARD_SIGN)  # RLIMIT_MSGQUEUE
         except OSError:
             return False  # another user's, of another pid namespace, or gone
 
     def send(self, connection: _Connection) -> None:
         now, sent = _now(), 0
         try:
-            if now >= self.deadline:
-                raise TimeoutError  # the loop ends before anything else is served
-            sent = connection.sock.send(connection.unsent, _socket.MSG_DONTWAIT)
+            if now < self.deadline:  # else the loop ends before anything is served
+                sent = connection.sock.send(connection.unsent, _socket.MSG_DONTWAIT)
         except BlockingIOError:
             pass
         except OSError:
@@ -1080,10 +1045,12 @@ class _Server:
 def _peer(sock: socket.socket) -> tuple[int, int]:
     """(pid, uid) of the other end; a pid of 0 or less is unknown."""
     if hasattr(_socket, "SO_PEERCRED"):
-        raw = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
-        return int.from_bytes(raw[:4], sys.byteorder, signed=True), int.from_bytes(raw[4:8], sys.byteorder)
-    raw = sock.getsockopt(0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED, struct xucred: version, uid, groups
-    return sock.getsockopt(0, 2), int.from_bytes(raw[4:8], sys.byteorder)  # LOCAL_PEERPID
+        raw = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 8)  # of struct ucred: pid, uid
+        pid = int.from_bytes(raw[:4], sys.byteorder, signed=True)
+    else:
+        raw = sock.getsockopt(0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED, struct xucred: version, uid, groups
+        pid = sock.getsockopt(0, 2)  # LOCAL_PEERPID
+    return pid, int.from_bytes(raw[4:8], sys.byteorder)
 
 
 class _Signals:
@@ -1105,8 +1072,8 @@ class _Signals:
 
 
 def _harden(name: str = "") -> None:
-    """No core dumps; not dumpable, so neither traceable nor readable in /proc, by others of the same
-    user. First a name for `ps`. What the interpreter and the system do not offer is not claimed."""
+    """No core dumps; where the system offers it not dumpable, so neither traceable nor readable in
+    /proc, by others of the same user. First a name for `ps`."""
     import resource
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if name:
@@ -1134,31 +1101,30 @@ class _Session:
     def __init__(self, path: str, source: str) -> None:
         self.path, self.source = path, source
 
-    def unreachable(self, error: OSError | ValueError | None, why: str = "") -> HotenvError:
-        if isinstance(error, FileNotFoundError):
-            why = "there is no such socket"
-        elif isinstance(error, ConnectionRefusedError):
-            why = "nobody answers there any more"
-        elif not why and getattr(error, "errno", None) in (None, errno.EAGAIN):
-            why = "no answer in time (is its process stopped?)"
-        advice = f"start one with: {_invocation()} serve < secrets.env (add --force to replace this one)"
+    def unreachable(self, error: OSError | None, why: str = "") -> HotenvError:
+        if error:
+            late = "no answer in time (is its process stopped?)"
+            told = {errno.ENOENT: "there is no such socket", errno.EAGAIN: late, None: late,
+                    errno.ECONNREFUSED: "nobody answers there any more"}
+            why = told.get(error.errno, str(error.strerror))
+        advice = f"start one with: {_invocation()} serve < secrets.env (--force replaces this one)"
         if self.source in ("--socket", "HOTENV_SOCKET"):
-            advice = f"{self.source} names it: without that (`unset HOTENV_SOCKET`), the directory's is found"
+            advice = f"{self.source} names it: `unset HOTENV_SOCKET` to find the directory's"
         return HotenvError(EXIT_UNREACHABLE, f"the session at {_shown(self.path)} cannot be reached: "
-                                             f"{why or getattr(error, 'strerror', '')}; {advice}")
+                                             f"{why}; {advice}")
 
 
 def fetch(command: str = "dump", args: Sequence[str] = (), socket_path: str | None = None, *,
           peer_uid: int | None = None) -> dict[str, str]:
-    """The environment of the session that is found from here, or that listens at `socket_path`. HotenvError
-    has code 3 where there is none, 4 where nobody answers, 8 or 9 where what is found cannot be believed."""
+    """The environment of the session that is found from here, or that listens at `socket_path`. The
+    code of HotenvError is 3 if there is none, 4 if nobody answers, 8 or 9 if it is not believed."""
     session = _locate(socket_path)
     give_up = time.monotonic() + EXCHANGE_TIME
     sock = _connect(session, peer_uid, give_up)
     answer, chunk = bytearray(), b"?"
     try:
-        _tried(sock.sendall, _encode_request(command, args))  # it may have answered, and why is in there
-        while chunk and len(answer) <= MAX_RESPONSE:  # at the end, its log line and time stamp are written too
+        _tried(sock.sendall, _encode_request(command, args))  # refused, the answer may say why
+        while chunk and len(answer) <= MAX_RESPONSE:  # its end follows its log line and time stamp
             sock.settimeout(max(0.001, give_up - time.monotonic()))
             chunk = sock.recv(1 << 16)
             answer += chunk
@@ -1171,16 +1137,14 @@ def fetch(command: str = "dump", args: Sequence[str] = (), socket_path: str | No
     if not answer:
         raise session.unreachable(None, "it has just ended")
     if len(answer) > MAX_RESPONSE:
-        raise HotenvError(EXIT_ARTIFACT, f"the session's answer is over {MAX_RESPONSE >> 20} MiB long")
+        raise HotenvError(EXIT_ARTIFACT, f"the session's answer is over {MAX_RESPONSE >> 20} MiB")
     return _decode_snapshot(answer)
 
 
 def _locate(socket_path: str | None = None) -> _Session:
-    if socket_path:
-        return _Session(socket_path, "--socket")
-    path = os.environ.get("HOTENV_SOCKET")
-    if path:
-        return _Session(path, "HOTENV_SOCKET")
+    for path, source in ((socket_path, "--socket"), (os.environ.get("HOTENV_SOCKET"), "HOTENV_SOCKET")):
+        if path:
+            return _Session(path, source)
     marker = _find_marker()
     if marker is None:
         raise HotenvError(EXIT_NO_SESSION, f"no session: no {MARKER} in this directory or above; "
@@ -1203,13 +1167,13 @@ def _connect(session: _Session, peer_uid: int | None = None, give_up: float = 0.
                     raise
                 time.sleep(0.005)
         uid = _peer(sock)[1]
-    except (OSError, ValueError) as error:
+    except OSError as error:
         sock.close()
         raise session.unreachable(error) from None
     if uid not in (0, peer_uid) and not _ours(uid):
         sock.close()
         raise _NotBelieved(EXIT_ARTIFACT, f"the server at {_shown(session.path)} belongs to uid {uid}, "
-                                          f"who is not you: not believed (--peer-uid {uid} allows it)")
+                                          f"not to you: not believed (--peer-uid {uid} allows it)")
     return sock
 
 
@@ -1237,12 +1201,11 @@ def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
             script = shutil.which(command, path=env.get("PATH", os.defpath)) or command
             os.execve("/bin/sh", [b"/bin/sh", os.fsencode(script), *words[1:]], raw)
     except ValueError:
-        reason = "it holds a NUL"
+        reason = "it is empty, or holds a NUL"
     except OSError as error:
         reason = error.strerror or ""
         if error.errno == errno.ENOENT and "/" not in command:
-            reason = "not found on PATH (what only your shell knows, as a builtin, an alias or `a && b`, " \
-                     "needs it: run -- sh -c '...')"
+            reason = "not found on PATH (builtins, aliases and `a && b` are a shell's: run -- sh -c '...')"
         elif error.errno == errno.ENOENT and os.path.exists(command):
             with open(command, "rb") as file:
                 line = file.readline(200)[2:].decode("utf-8", "replace").strip()
@@ -1258,16 +1221,16 @@ def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
 
 
 # ==== redaction =======================================================================================================
-# Exact values and their usual spellings: text or a stream of bytes in, the same with `[hidden:NAME]` out. It knows
-# nothing of who prints. It prevents accidents and is no boundary: what is cut, reversed or compressed goes through.
+# Exact values and their usual spellings: text or bytes in, the same with `[hidden:NAME]` out. It
+# prevents accidents and is no boundary: what is cut, reversed or compressed goes through.
 #
-# How it is cheap. A form has at least 8 bytes, so wherever it stands, one whole four-byte word of the buffer begins
-# within its first four bytes. A buffer is read as an array of words, in C; only around a word that hits it is looked
-# at. What is hidden is the union of all places where any form stands, whatever the order of the search and the cuts.
+# How it is cheap: a form has at least 8 bytes, so one whole four-byte word of the buffer begins
+# within its first four. A buffer is read as an array of words, in C; only around one that hits is
+# it looked at. Hidden is the union of all places of any form, wherever a stream is cut.
 
-_SHORTEST_VALUE = 4  # characters; shorter ones are too common to hide: they are reported instead
-_SHORTEST_FORM = 8  # characters; shorter values are hidden as whole words only, in no other spelling
-_LONGEST_FORM = 1024  # bytes; longer forms are looked for in pieces, which bounds what is held back
+_SHORTEST_VALUE = 4  # characters; shorter ones are too common to hide, and are reported
+_SHORTEST_FORM = 8  # characters; shorter values are hidden as whole words alone
+_LONGEST_FORM = 1024  # bytes; longer forms are cut in pieces, which bounds what is held back
 _MASK_STEP = 1 << 16  # bytes masked at once, whatever the size of the input
 _NO_SECRETS = frozenset(  # everyday words: to hide one would harm output, and protect nothing
     "true false yes no on off null none nil undefined default enabled disabled auto always never "
@@ -1278,22 +1241,20 @@ _NO_SECRETS = frozenset(  # everyday words: to hide one would harm output, and p
 
 
 def _spellings(text: str) -> Iterator[bytes]:
-    """Every form in which tools print `text`, without quotes around it; most are equal for a plain
-    value. Each earned its place: without it, some tool shows the value."""
+    """How tools print `text`, without quotes around it. Each form earned its place."""
     import json
+    import re
     from base64 import b64encode
     raw = _encoded(text)
-    yield raw
-    yield raw.hex().encode()
-    for offset, shared in ((0, 0), (1, 2), (2, 3)):  # also within other base64, as in `user:secret`
+    yield from (raw, raw.hex().encode())
+    for offset, shared in ((0, 0), (1, 2), (2, 3)):  # also within other base64, as user:secret
         padded = b64encode(bytes(offset) + raw)[shared:]
-        known = padded[:(offset + len(raw)) * 8 // 6 - shared]  # does not depend on what comes after
+        known = padded[:(offset + len(raw)) * 8 // 6 - shared]  # whatever comes after
         for form in (known, padded.rstrip(b"="), padded):
-            yield form
-            yield form.translate(bytes.maketrans(b"+/", b"-_"))
+            yield from (form, form.translate(bytes.maketrans(b"+/", b"-_")))
+    whole = b64encode(raw)[:len(raw) * 8 // 6]
     for width in (64, 76):  # wrapped, as openssl and base64 do
-        for at in range(0, len(raw) * 8 // 6, width):
-            yield b64encode(raw)[:len(raw) * 8 // 6][at:at + width]
+        yield from [whole[at:at + width] for at in range(0, len(whole), width)]
     for ascii_only in (True, False):
         coded = _encoded(json.dumps(text, ensure_ascii=ascii_only)[1:-1])
         yield coded
@@ -1301,19 +1262,12 @@ def _spellings(text: str) -> Iterator[bytes]:
         yield coded.replace(b"<", rb"\u003c").replace(b">", rb"\u003e").replace(b"&", rb"\u0026")  # Go
     for shown in (repr(text), ascii(text), repr(raw)[1:]):
         coded = _encoded(shown[1:-1])
-        plain = coded.replace(rb"\'", b"'")  # which quote is escaped depends on what stands around it
+        plain = coded.replace(rb"\'", b"'")  # which quote is escaped depends on others
         yield from (coded, plain, plain.replace(b"'", rb"\'"))
     html = raw.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;")
-    yield html
-    yield html.replace(b'"', b"&quot;").replace(b"'", b"&#x27;")
-    yield html.replace(b'"', b"&#34;").replace(b"'", b"&#39;")
-    yield from _quoted_spellings(raw)
-
-
-def _quoted_spellings(raw: bytes) -> Iterator[bytes]:
-    """In URLs, and as shells write it."""
-    import re
-    for kept in (rb"\w.~-", rb"\w.~/-", rb"\w.!~*'()-", rb"\w.*-"):  # Python and curl, JavaScript, forms
+    for double, single in ((b'"', b"'"), (b"&quot;", b"&#x27;"), (b"&#34;", b"&#39;")):
+        yield html.replace(b'"', double).replace(b"'", single)
+    for kept in (rb"\w.~-", rb"\w.~/-", rb"\w.!~*'()-", rb"\w.*-"):  # URLs of Python, JavaScript, forms
         percent = re.sub(rb"[^%s]" % kept, lambda found: b"%%%02X" % ord(found[0]), raw)
         yield percent
         yield percent.replace(b"%20", b"+")
@@ -1330,9 +1284,9 @@ def _quoted_spellings(raw: bytes) -> Iterator[bytes]:
 
 def _forms(value: str) -> Iterator[bytes]:
     """All that is looked for on behalf of a value: each spelling of it and of its lines."""
-    texts = [text for text in (value, *map(str.strip, value.splitlines())) if len(text) >= _SHORTEST_FORM]
-    for text in dict.fromkeys(texts):
-        for form in dict.fromkeys(_spellings(text)):
+    texts = {value, *map(str.strip, value.splitlines())}
+    for text in [text for text in texts if len(text) >= _SHORTEST_FORM]:
+        for form in _spellings(text):
             if len(form) >= _SHORTEST_FORM:
                 yield form[-_LONGEST_FORM:]
                 for at in range(0, len(form) - _LONGEST_FORM, _LONGEST_FORM):
@@ -1342,24 +1296,24 @@ def _forms(value: str) -> Iterator[bytes]:
 class Redactor:
     """Hides the values of an environment: each, in any usual spelling, becomes `[hidden:NAME]`.
 
-    Call it with a string, `mask()` bytes, or push pieces through a `stream()`; all three agree. Values of several lines
-    are hidden as a whole and by each line of 8 or more characters; blanks around a value or line do not count. Values of
-    4 to 7 characters are hidden as whole words, in no other spelling. Shorter ones, everyday words (true, production, a
-    port) and what the allowlist of `build_isolated_env` names (HOME, PATH) are not: they are listed in `unmaskable`.
-    `longest` is how many bytes a stream may hold back. `skip` holds names and PREFIX* that are left alone. Where a value
-    has several names the first is shown; side by side, one name is shown once.
+    Call it with a string, `mask()` bytes, or push pieces through a `stream()`; all three agree.
+    Values of several lines are hidden as a whole and by each line of 8 or more characters; blanks
+    around do not count. Values of 4 to 7 characters are hidden as whole words alone. Shorter ones,
+    everyday words and what `build_isolated_env` lets through (HOME) are not: `unmaskable` has their
+    names. A stream holds back `longest` bytes at most. `skip` holds names and PREFIX* that are left
+    alone. Of several names of a value the first is shown; side by side, it is shown once.
     """
 
     def __init__(self, env: Mapping[str, str], skip: Iterable[str] = ()) -> None:
         import re
         from itertools import groupby
-        lifted = list(skip)
+        skipped = list(skip)
         self.unmaskable: list[str] = []
         self._names: dict[bytes, str] = {}  # of each form
         self._short: dict[bytes, str] = {}  # of each value that is hidden as a whole word only
         for name, value in env.items():
             value = value.strip()
-            if not value or _matches(name, lifted):
+            if not value or _matches(name, skipped):
                 continue
             everyday = value.lower() in _NO_SECRETS or value.isdigit() and len(value) < 6
             if everyday or len(value) < _SHORTEST_VALUE or name in ESSENTIALS:
@@ -1371,7 +1325,7 @@ class Redactor:
                     self._names.setdefault(form, name)
         self._sorted = sorted(self._names)
         self.longest: int = max(map(len, [*self._sorted, *self._short]), default=0)
-        self._matchers: dict[bytes, Any] = {}  # of forms by their first 8 bytes, the longest first
+        self._matchers: dict[bytes, Any] = {}  # forms by their first 8 bytes, longest first
         self._offsets: dict[int, set[int]] = {}  # four-byte word -> where in a form's beginning
         for start, forms in groupby(reversed(self._sorted), lambda form: form[:8]):
             self._matchers[start] = re.compile(b"|".join(map(re.escape, forms))).match
@@ -1379,9 +1333,9 @@ class Redactor:
                 word = int.from_bytes(start[offset:offset + 4], sys.byteorder)
                 self._offsets.setdefault(word, set()).add(offset)
         self._words = frozenset(self._offsets)
-        # What is too short to have a word in it, at the end of a buffer.
-        self._beginnings = {start[:size] for start in [*self._matchers, *self._short] for size in range(1, 8)}
-        self._is_border = re.compile(rb"(?!(?<=\w)\w)").match  # no word goes on from the byte before to this one
+        # What may stand at the end of a buffer and is too short to have a word in it.
+        self._ends = {form[:size] for form in (*self._matchers, *self._short) for size in range(1, 8)}
+        self._is_border = re.compile(rb"(?!(?<=\w)\w)").match  # no word goes on across it
 
     def __call__(self, text: str) -> str:
         """`text` with every value masked."""
@@ -1401,19 +1355,18 @@ class Redactor:
         return _Stream(self)
 
     def find(self, data: bytes) -> tuple[list[tuple[int, int, str]], int]:
-        """Every place in `data` as (start, end, name), and where begins what more data may make part
-        of one. The first byte of `data` is only there to say whether a word goes on behind it."""
+        """Every place in `data` as (start, end, name), and where begins what may become part of one.
+        The first byte of `data` is only there to say whether a word goes on behind it."""
         from bisect import bisect_right
-        from itertools import compress
         places, held, near = [], len(data), len(data) - self.longest
-        fours = memoryview(data)[:len(data) & ~3].cast("I")
+        words = memoryview(data)[:len(data) & ~3].cast("I")
         hits: list[int] = []
-        for base in range(0, len(fours), 1024):  # most blocks of a log have no word of any form
-            block = fours[base:base + 1024]
+        for base in range(0, len(words), 1024):  # most blocks of a log have no word of any form
+            block = words[base:base + 1024]
             if not self._words.isdisjoint(block):
-                hits += compress(range(base, base + len(block)), map(self._words.__contains__, block))
+                hits += [index for index, word in enumerate(block, base) if word in self._words]
         for index in hits:
-            for offset in self._offsets[fours[index]]:
+            for offset in self._offsets[words[index]]:
                 start = index * 4 - offset
                 if start > 0:
                     match = self._matchers.get(data[start:start + 8])
@@ -1432,14 +1385,14 @@ class Redactor:
                     places.append((start, end, name))
                 start = data.find(word, start + 1)
         for start in range(max(1, len(data) - 7), held):
-            if data[start:] in self._beginnings:
+            if data[start:] in self._ends:
                 held = start
                 break
         return sorted(places), held
 
 
 class _Stream:
-    """One stream: what is held back, behind one byte that is already out, and what of it is masked."""
+    """What is held back, behind one byte that is already out, and what of it is masked."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -1448,22 +1401,17 @@ class _Stream:
 
     def feed(self, data: bytes) -> bytes:
         """Takes the next piece, returns all that no later piece can make part of a value."""
-        if len(data) <= _MASK_STEP:
-            return self._step(data)
         return b"".join([self._step(data[at:at + _MASK_STEP]) for at in range(0, len(data), _MASK_STEP)])
 
     def flush(self) -> bytes:
-        """The end of the stream has come: returns what was held back. The stream is then as new."""
-        rest = self._step(b"", last=True)
-        self._data, self._done, self._name = b"\n", 1, ""
-        return rest
+        """The end of the stream has come: returns what was held back."""
+        return self._step(b"", last=True)
 
     def _step(self, piece: bytes, last: bool = False) -> bytes:
-        data = self._data + piece
+        data, out = self._data + piece, []
         places, held = self._redactor.find(data)
         if last:
             held = len(data)
-        out: list[bytes] = []
         for start, end, name in [*places, (held, held, "")]:
             if start > held:
                 break
@@ -1483,26 +1431,27 @@ class _Stream:
 # Owns the one case where the command is a child: its stdout and stderr run through pipes that we
 # mask. To everybody else the two of us should look like one process, as after an exec.
 #
-# Signals. What is sent to our process group (Ctrl-C, Ctrl-Z, a hang-up, `kill %1`) is meant for the command, and so
-# is what is sent to our pid; nothing tells the two apart. So we leave the group, and the command stays: the first kind
-# reaches it alone, the second kind us alone, and we hand it on. When the command stops, we return to the group and stop
-# with it, so that the shell sees it. Only the leader of a session (the first process of a container, a service) cannot
-# leave: there we hand on all but what a keyboard may have sent, and who signals that group signals the command twice.
+# Signals. What is sent to our process group (Ctrl-C, Ctrl-Z, `kill %1`) is meant for the command, and
+# so is what is sent to our pid; nothing tells the two apart. So we leave the group, and the command
+# stays: the first kind reaches it alone, the second us alone, and we hand it on. When it stops, we
+# return to the group and stop too, so that the shell sees it. Only the leader of a session (a
+# container's first process, a service) cannot leave: there we hand on all but what a keyboard may
+# have sent, and who signals that group signals the command twice.
 
-_ENDING = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM, _signal.SIGUSR1, _signal.SIGUSR2,
-           _signal.SIGALRM)
+_ENDING = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM, _signal.SIGUSR1,
+           _signal.SIGUSR2, _signal.SIGALRM)
 _HANDED_ON = (*_ENDING, _signal.SIGTSTP, _signal.SIGTTIN, _signal.SIGTTOU, _signal.SIGCONT)
 _KEYBOARD = (_signal.SIGINT, _signal.SIGQUIT, _signal.SIGTSTP)
 
 
 def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
-    """Has a child `become` the command and masks its stdout and stderr; returns its exit status, or dies as it did. A
-    stream that is a terminal is handed over as it is; if both are, the command takes our place."""
+    """Has a child `become` the command and masks its output; returns its exit status, or dies as it
+    did. A terminal is handed over as it is; where both are, the command takes our place."""
     routes = _masked_routes()
     if not routes:
         become()
     blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, (*_HANDED_ON, _signal.SIGCHLD))
-    before = _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it would lose the exit status
+    before = _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it loses the exit status
     channels = [_Channel(targets, redactor.stream()) for targets in routes]
     helper = _found_group()  # before the child: where this fails, nothing has been run
     child = os.fork()
@@ -1532,35 +1481,26 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
 
 
 def _masked_routes() -> list[list[int]]:
-    """Which of our descriptors 1 and 2 are masked: those that share a file in one list, so that their order holds."""
+    """Which of our descriptors 1 and 2 are masked: two of one file together, to keep their order."""
     routes: dict[tuple[int, int], list[int]] = {}
-    terminals = []
-    for target, name in ((1, "stdout"), (2, "stderr")):
+    for target, name in enumerate(("stdin", "stdout", "stderr")):
         about = _tried(os.fstat, target)
-        if os.isatty(target):
-            terminals.append(name)
-        elif about:  # else it is closed, and the child shall have it closed
+        if not about:  # it stays closed for the command, and no pipe of ours becomes it
+            os.open(os.devnull, os.O_RDWR)  # an exec closes it
+        elif target and os.isatty(target):
+            _say(f"{name} is a terminal: not masked")
+        elif target:
             routes.setdefault((about.st_dev, about.st_ino), []).append(target)
-    if terminals:
-        _say(f"{' and '.join(terminals)} {'is a terminal' if routes else 'are terminals'}: not masked")
     return list(routes.values())
 
 
-def _high_pipe() -> tuple[int, int]:
-    """A pipe that is none of the descriptors 0 to 2: a closed one of those stays closed for the child."""
-    pipe = os.pipe()
-    while pipe[0] <= 2:  # it is left behind, and ends with an exec
-        pipe = os.pipe()
-    return pipe
-
-
 class _Command:
-    """The child, and what the outside does to it by way of us. `wake` can be read when there is news of it."""
+    """The child, and what happens to it by way of us; `wake` can be read when something has."""
 
     def __init__(self, pid: int, helper: int, blocked: Iterable[int]) -> None:
         self.pid, self.group = pid, os.getpgrp()
         self.status: int | None = None  # its wait status, once it has ended
-        self.wake, end = _high_pipe()
+        self.wake, end = os.pipe()
         os.set_blocking(self.wake, False)
         os.set_blocking(end, False)
         _signal.set_wakeup_fd(end, warn_on_full_buffer=False)
@@ -1568,7 +1508,7 @@ class _Command:
         _harden()  # after the forks: a core of ours would hold the values
         for signum in (*_HANDED_ON, _signal.SIGCHLD):
             if _signal.getsignal(signum) != _signal.SIG_IGN:
-                _signal.signal(signum, lambda *_: None)  # its number is in the pipe, and is heeded there
+                _signal.signal(signum, lambda *_: None)  # `heed` finds its number in the pipe
         self.follow()
         _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
 
@@ -1583,7 +1523,7 @@ class _Command:
                 _die_of(signum)
 
     def follow(self) -> None:
-        """Asks what has become of the child. If it has stopped, so do we, until we are continued."""
+        """What has become of the child? If it has stopped, so do we, until we are continued."""
         while self.status is None:
             changed, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
             if not changed:
@@ -1591,11 +1531,11 @@ class _Command:
             if not os.WIFSTOPPED(status):
                 self.status = status
             try:
-                if self.status is None:  # only where there is a terminal, a shell watches, and would continue us
+                if self.status is None:  # only at a terminal is there a shell that would continue us
                     os.close(os.open(os.ctermid(), os.O_RDWR | os.O_NOCTTY))
                 os.setpgid(0, self.group)  # back to the child's
             except OSError:
-                continue  # we lead a session and never left the group, or nobody is in it any more
+                continue  # we lead a session and never left, or the group is empty
             if self.status is None:
                 os.kill(os.getpid(), _signal.SIGSTOP)
                 self.leave_group(_found_group())
@@ -1608,8 +1548,8 @@ class _Command:
 
 
 def _found_group() -> int:
-    """A helper that leads a group of its own, and soon ends: our own group's leader can found no
-    other, but it can join one. 0: we lead a session, which cannot be left."""
+    """A process that leads a group of its own: who leads one can found no other, but can join it. 0:
+    we lead a session, which cannot be left."""
     if os.getsid(0) == os.getpid():
         return 0
     helper = os.fork()
@@ -1621,21 +1561,21 @@ def _found_group() -> int:
 
 
 class _Channel:
-    """One pipe from the child to one of our descriptors. It reads only when all that it read before is
-    written, and never waits with a write: nobody's slow reader holds up the other stream."""
+    """One pipe from the child to one of our descriptors. It reads only when all that it read is
+    written, and no write waits: a slow reader does not hold up the other stream."""
 
     error: OSError | None = None
     pending = b""
 
     def __init__(self, targets: list[int], stream: _Stream) -> None:
         self.targets, self.target, self.stream = targets, targets[0], stream
-        self.source, self.end = _high_pipe()
+        self.source, self.end = os.pipe()
         # What is no file takes so much without a wait, once it has said that it can be written.
         self.portion = _MASK_STEP if stat.S_ISREG(os.fstat(self.target).st_mode) else PIPE_BUF
         os.set_blocking(self.source, False)
 
     def read(self, most: int = _MASK_STEP) -> None:
-        data = _tried(os.read, self.source, most) or b""  # refused: nothing is left, and the child has ended
+        data = _tried(os.read, self.source, most) or b""  # refused: it is empty, the child has ended
         self.pending += self.stream.feed(data)
         if not data:
             self.close()
@@ -1666,7 +1606,7 @@ def _attend(command: _Command, channels: list[_Channel]) -> int:
         poller.register(command.wake, select.POLLIN)
         for channel in channels:
             if command.status is not None and channel.source >= 0:
-                channel.read(1 << 20)  # what is in the pipe now is the rest, whoever still holds its other end
+                channel.read(1 << 20)  # what is in there now is the rest, whoever still holds its end
                 channel.close()
             if channel.pending:
                 doors[channel.target] = channel.write
@@ -1681,15 +1621,15 @@ def _attend(command: _Command, channels: list[_Channel]) -> int:
 
 
 # ==== kernel guards ===================================================================================================
-# Owns what Linux itself refuses to this process and to all that it starts, in whatever language they are written. What
-# only the kernel refused is "Permission denied" to the program, and to nobody else: reports are the hook's.
+# Owns what Linux itself refuses to this process and all that it starts, in whatever language. What
+# only the kernel refused is "Permission denied" to the program: reports are the hook's.
 #
-# Seccomp judges system calls by their number and plain arguments, Landlock what is opened to be written and connected
-# by TCP. Neither needs a privilege, neither can be lifted again, and below them sudo and its like gain nothing. They do
-# not see addresses (so --allow-* is not theirs), reads, unix sockets by path, listening, or chmod beside --fs-write.
+# Seccomp judges system calls by number and plain arguments, Landlock opening to write and connecting
+# by TCP. Neither needs a privilege or can be lifted, and below them sudo gains nothing. They do not
+# see addresses (so no --allow-*), reads, unix sockets by path, listening, chmod beside --fs-write.
 
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1), "riscv64": (0xC00000F3, 1)}
-# A system call, its number on x86_64, and in the table that all newer machines share (-1: it is not there).
+# A system call, its number on x86_64, and in the table that newer machines share (-1: none).
 _CALLS = """
 prctl 157 167 socket 41 198 sendto 44 206 sendmsg 46 211 sendmmsg 307 269 io_uring_setup 425 425
 fork 57 -1 vfork 58 -1 clone 56 220 clone3 435 435 execve 59 221 execveat 322 281
@@ -1703,13 +1643,13 @@ setxattrat 463 463 removexattrat 466 466 file_setattr 469 469
 """  # Landlock has no right for these
 _ALL, _ALLOWED, _KILLED = 0xFFFFFFFF, 0x7FFF0000, 0x80000000
 _REFUSED, _UNKNOWN = 0x50000 | errno.EACCES, 0x50000 | errno.ENOSYS
-_WRITE_RIGHTS, _FILE_RIGHTS = 0x7FF2, 0x4002  # all that changes anything, since Linux 6.2; those that a file has
+_WRITE_RIGHTS, _FILE_RIGHTS = 0x7FF2, 0x4002  # all that change anything (Linux 6.2); those that a file has
 _DEVICES = "/dev/null /dev/zero /dev/full /dev/tty /dev/ptmx /dev/pts".split()  # may always be written
 _OF_THE_CALLER = ("/dev/shm", "/dev/stdout", "/dev/stderr")  # shm: locks of multiprocessing; the others may be files
 
 
 class _Kernel:
-    """The system calls that guards are made of. OSError: this kernel, or a sandbox around us, has none of them."""
+    """The system calls of guards. OSError: this kernel, or a sandbox around us, has none."""
 
     def __init__(self, path: str) -> None:
         self.machine, column = _MACHINES.get(os.uname().machine, (0, 0))
@@ -1730,7 +1670,7 @@ class _Kernel:
         return int(result)
 
     def landlock(self, network: bool, writable: Sequence[str]) -> bool:
-        """Refuse connecting by TCP, and writing but below `writable` (empty: anywhere). Could it do the former?"""
+        """Refuse connecting by TCP (is it able to?), and writing but below `writable`, if any."""
         import struct
         version = self.call("landlock_create_ruleset", None, 0, 1)
         if version < 3:
@@ -1740,15 +1680,16 @@ class _Kernel:
         rules = self.call("landlock_create_ruleset", asked, 16, 0)
         for path in filter(os.path.exists, writable):
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-            rule = struct.pack("=Qi", _WRITE_RIGHTS if os.path.isdir(path) else _FILE_RIGHTS, descriptor)
-            _tried(self.call, "landlock_add_rule", rules, 1, rule, 0)  # a pipe or a socket is refused, and needs none
+            rights = _WRITE_RIGHTS if os.path.isdir(path) else _FILE_RIGHTS
+            rule = struct.pack("=Qi", rights, descriptor)
+            _tried(self.call, "landlock_add_rule", rules, 1, rule, 0)  # refused for a pipe, which needs none
             os.close(descriptor)
         self.call("landlock_restrict_self", rules, 0)
         os.close(rules)
         return connecting > 0
 
     def seccomp(self, rules: list[tuple[str, list[tuple[int, int, int]], int]]) -> None:
-        """The first rule decides: a call, (which 32 bits of its arguments, mask, value) that all hold, the verdict."""
+        """The first rule decides: a call, (half of an argument, mask, value)s that hold, verdict."""
         import struct
         load, equal, above, mask, end = 0x20, 0x15, 0x35, 0x54, 0x06
         # Neither 32-bit programs nor x32 calls, whose numbers are others: both end on the spot.
@@ -1762,16 +1703,16 @@ class _Kernel:
                 program += [load, 0, 0, 16 + 4 * word, mask, 0, 0, bits, equal, 0, left, value]
             program += [end, 0, 0, verdict]
         program += [end, 0, 0, _ALLOWED]
-        code = self.ctypes.create_string_buffer(struct.pack("HBBI" * (len(program) // 4), *program))
-        self.call("prctl", 22, 2, struct.pack("HxxxxxxP", len(program) // 4, self.ctypes.addressof(code)), 0, 0)
+        count = len(program) // 4
+        code = self.ctypes.create_string_buffer(struct.pack("HBBI" * count, *program))
+        self.call("prctl", 22, 2, struct.pack("HxxxxxxP", count, self.ctypes.addressof(code)), 0, 0)
 
     def hold(self, held: set[str], given: Sequence[str], own: str, python: bool) -> set[str]:
-        """Hold these guards from here on, for good, but for writing below `given`; returns those that are held in full.
-        A Python keeps TCP where Landlock does not see it: it may serve on this machine, and its hook sees where it
-        connects. Nothing but `path` may be executed, and that by its address here, which means nothing from then on.
-        """
+        """Hold these guards for good, writing below `given` apart; returns those held in full. Where
+        Landlock does not see TCP, a Python keeps it: it may serve on this machine, and its hook sees it
+        connect. Only `path` may be executed, by its address here, which then means nothing more."""
         writable: list[str] = []
-        if "fs-readonly" in held:  # what is to be made below its directory opens that to native code
+        if "fs-readonly" in held:  # what is still to be made opens its directory to native code
             there = [path if os.path.exists(path) else os.path.dirname(path) for path in given]
             writable = [own, *there, *_DEVICES, *_OF_THE_CALLER]
         self.call("prctl", 38, 1, 0, 0, 0)  # no_new_privs
@@ -1781,14 +1722,14 @@ class _Kernel:
         except OSError:
             held.discard("fs-readonly")  # too old, refused to us, or nothing to hold
         rules: list[Any] = [("io_uring_setup", [], _UNKNOWN)]  # it makes sockets without a call
-        if "no-network" in held:  # a socket reaches this machine (1), the kernel (16), or is TCP, which Landlock judges
-            rules += [("socket", [(0, _ALL, 1)], _ALLOWED), ("socket", [(0, _ALL, 16)], _ALLOWED)]
+        if "no-network" in held:  # but unix (1), netlink (16), and TCP, which Landlock judges
+            rules += [("socket", [(0, _ALL, family)], _ALLOWED) for family in (1, 16)]
             if sees_tcp or python:
                 rules.append(("socket", [(0, _ALL - 8, 2), (2, 15, 1), (4, _ALL - 6, 0)], _ALLOWED))
             for name, flags in ("sendto", 6), ("sendmsg", 4), ("sendmmsg", 6):
-                rules.append((name, [(flags, 1 << 29, 1 << 29)], _REFUSED))  # MSG_FASTOPEN connects, unseen by Landlock
+                rules.append((name, [(flags, 1 << 29, 1 << 29)], _REFUSED))  # MSG_FASTOPEN connects
             refused = "socket "
-        if "no-subprocess" in held:  # but a thread may start, and what lies at this address may be executed
+        if "no-subprocess" in held:  # but threads, and executing what lies at this address
             path = self.ctypes.addressof(self.path)
             rules += [("execve", [(0, _ALL, path & _ALL), (1, _ALL, path >> 32)], _ALLOWED),
                       ("clone", [(0, 1 << 16, 1 << 16)], _ALLOWED), ("clone3", [], _UNKNOWN)]
@@ -1811,7 +1752,7 @@ class _Kernel:
 
 
 def _sign_as_guarded() -> None:
-    """Tell the session's server that this process and all that it starts is under guards: it looks at this limit."""
+    """Tell the session's server, by a limit, that we and all that we start are under guards."""
     if sys.platform == "linux":
         import resource
         hard = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1]
@@ -1823,23 +1764,24 @@ def _sign_as_guarded() -> None:
 
 
 # ==== hermetic ========================================================================================================
-# Owns the audit hook: what a guarded Python program may not do, and how every Python that it starts is guarded too: it
-# imports a private copy of this file, as far as this room. For programs that make mistakes, not for ones that mean harm.
+# Owns the audit hook: what a guarded Python may not do, and how every Python that it starts is guarded
+# too: it imports a private copy of this file, as far as this room. For mistakes, not for malice.
 #
-# One hook (PEP 578) for each set of guards decides, and raising from it aborts the action; so does a mistake in a
-# check. Where CPython raises an event too late, a patch raises it: patches decide nothing. No thread has a state, so
-# nothing is open for a moment in another one, in a fork or in a signal handler.
+# One hook (PEP 578) for each set of guards decides, and raising from it aborts the action; so does
+# a mistake in a check. Where CPython raises an event too late, a patch raises it: it decides nothing.
+# No thread has a state: nothing is open for a moment in another, a fork or a signal handler.
 #
-# Guards travel in HOTENV_GUARDS as words, one a line: no-network, allow-domain=example.com, fs-readonly=/srv, and three
-# of ours: sealed=, what is closed under any guard; program=, where the target's own files are; secret=, a variable
-# whose value no trace shows. An empty line begins a further set (hermetic within hermetic), and all sets hold.
+# Guards travel in HOTENV_GUARDS, a word a line: no-network, allow-domain=example.com, and three of
+# ours: sealed=, what any guard closes; program=, where the target's own files are; secret=, what no
+# trace shows. After an empty line comes a further set (hermetic within hermetic): all hold.
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-# An event, and for each path in it: its index, that of its directory's descriptor (9: it has none), whether a final
-# link is followed (f), and whether the path is to be made (m).
-_CHANGES = {"os.chflags": "09f", "os.chmod": "02f", "os.chown": "03f", "os.link": "02f,13m", "os.mkdir": "02m",
-            "os.remove": "01", "os.removexattr": "09f", "os.rename": "02,13m", "os.rmdir": "01",
-            "os.setxattr": "09f", "os.symlink": "12m", "os.truncate": "09f", "os.utime": "03f"}
+# An event, and for each path in it: its index, that of its directory's descriptor (9: none),
+# whether a final link is followed (f), and whether the path is to be made (m).
+_CHANGES = {"os.chflags": "09f", "os.chmod": "02f", "os.chown": "03f", "os.link": "02f,13m",
+            "os.mkdir": "02m", "os.remove": "01", "os.removexattr": "09f", "os.rename": "02,13m",
+            "os.rmdir": "01", "os.setxattr": "09f", "os.symlink": "12m",
+            "os.truncate": "09f", "os.utime": "03f"}
 _READABLE = """
 /dev/random/ /dev/urandom/ /etc/localtime/ /etc/mime.types/ /etc/os-release/ /proc/cpuinfo/
 /usr/lib/os-release/ /usr/share/zoneinfo/ /proc/meminfo/ /proc/stat/
@@ -1848,11 +1790,11 @@ _METADATA = """
 169.254.169.254 169.254.170.2 169.254.170.23 168.63.129.16 100.100.100.200 192.0.0.192
 fd00:ec2::254 fd00:ec2::23 fd20:ce::254 metadata.google.internal metadata.goog metadata
 instance-data instance-data.ec2.internal
-""".split()  # where clouds hand out credentials: neither a suffix nor what an allowed name resolves to opens it
-_UNSEEN = ("_interpreters", "_xxsubinterpreters")  # have hooks of their own; as uvloop, which opens sockets in C
-_THIS_MACHINE = (bytes(10) + b"\xff\xff\x7f", bytes(15) + b"\1")  # how 127.0.0.0/8 and ::1 begin
-_SECRET = (r"[\w-]*(?:passw|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key"
-           r"|credential|cookie|auth)[\w-]*")
+""".split()  # where clouds hand out credentials: only that very name opens it
+_UNSEEN = ("_interpreters", "_xxsubinterpreters")  # have hooks of their own
+_THIS_MACHINE = (bytes(10) + b"\xff\xff\x7f", bytes(15) + b"\1")  # as 127.0.0.0/8 and ::1 begin
+_SECRET = (r"[\w-]*(?:passw|passphrase|pwd|secret|token|(?:api|access|private)[-_]?key|credential|cookie"
+           r"|auth)[\w-]*")
 _INTERNET = (_socket.AF_INET, _socket.AF_INET6)
 _leave = os._exit  # the real one; at the end of the interpreter os is empty
 
@@ -1883,8 +1825,8 @@ class _Guards:
         self.network, self.processes = "no-network" in values, "no-subprocess" in values
         self.imports, self.localhost = "strict-imports" in values, "allow-localhost" in values
         self.domains = values.get("allow-domain", [])
-        self.known = _addresses(self.domains)  # those that may be reached
-        self.metadata = _addresses(_METADATA)
+        self.known = {_packed(_host_name(name)) for name in self.domains} - {None}  # may be reached
+        self.metadata = {_packed(_host_name(name)) for name in _METADATA} - {None}
         self.sealed = _roots(values.get("sealed", []))
         given = (*_roots(values.get("fs-write", [])), *[path + "/" for path in _DEVICES])
         self.writable = given if "fs-readonly" in values else ("/",)
@@ -1892,22 +1834,24 @@ class _Guards:
         self.trusted: tuple[str, ...] = ("",)  # what may be read without a look
         self.readable: tuple[str, ...] = ("/",)
         if self.root != "/":  # below it, the target's own files, and Python's
-            own = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, os.path.dirname(os.__file__)}
-            # A link that lies below the interpreter's own directories spares every import a realpath.
+            own = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix,
+                   os.path.dirname(os.__file__)}
+            # Where links are believed: to spare every import a realpath.
             self.trusted = ("/dev/stdin", *[path + "/" for path in own])
             places = [self.root, _Guarded.home, *own, *map(str, sys.path), *values.get("program", [])]
-            self.readable = (*_roots(places), *self.writable, *_READABLE, f"/proc/{os.getpid()}/")
+            self.readable = (*_roots(places), *given, *_READABLE, f"/proc/{os.getpid()}/")
         self.alive: list[str] = []  # has an event, once the hook is in force
         self.checks: dict[str, Callable[..., None]] = {"hotenv.alive": self.alive.append}
         # What is not here is no guard's concern.
         for check, events in (
                 (self.on_change, " ".join(_CHANGES)), (self.on_open, "open os.listdir os.scandir"),
                 (self.on_start, "subprocess.Popen os.system os.exec os.posix_spawn os.spawn"),
-                (self.on_start, "os.fork os.forkpty pty.spawn"),
+                (self.on_start, "os.fork os.forkpty pty.spawn"), (self.on_import, "import"),
                 (self.on_address, "socket.connect socket.bind socket.sendto socket.sendmsg"),
-                (self.on_lookup, "socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr socket.getnameinfo"),
-                (self.on_socket, "socket.__new__"), (self.on_resolved, "hotenv.resolved"), (self.on_import, "import"),
-                (self.on_sqlite, "sqlite3.connect"), (self.on_end, "cpython.PyInterpreterState_Clear")):
+                (self.on_lookup, "socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr"),
+                (self.on_lookup, "socket.getnameinfo"), (self.on_resolved, "hotenv.resolved"),
+                (self.on_socket, "socket.__new__"), (self.on_sqlite, "sqlite3.connect"),
+                (self.on_end, "cpython.PyInterpreterState_Clear")):
             self.checks.update(dict.fromkeys(events.split(), check))
 
     def hook(self, event: str, args: tuple[Any, ...]) -> None:
@@ -1916,17 +1860,17 @@ class _Guards:
             check(event, *args)
 
     def on_end(self, event: str) -> None:
-        if _Guarded.blocked:  # at the very end: every module is gone, every file flushed and closed
+        if _Guarded.blocked:  # at the very end: every file is flushed and closed
             _leave(2)
 
     def may_reach(self, host: Any, connecting: bool = True) -> bool:
-        """Is this host, a name or an address, allowed? To resolve or bind this machine itself always is."""
+        """Is this name or address allowed? To resolve or bind this machine always is."""
         name = _host_name(host)
         address = _packed(name)
         if name in _METADATA or address in self.metadata:
             return name in self.domains or address in self.known
         if address is None:
-            local = name in ("localhost", _host_name(os.uname().nodename)) or name.endswith(".localhost")
+            local = f".{name}".endswith(".localhost") or name == _host_name(os.uname().nodename)
             allowed = f".{name}".endswith(tuple(["." + domain for domain in self.domains]))
         else:
             local = address.startswith(_THIS_MACHINE)
@@ -1936,15 +1880,16 @@ class _Guards:
     def on_address(self, event: str, sock: Any, address: Any) -> None:
         if not address:
             return  # sent over a connection
+        connecting = event != "socket.bind"
         if sock.family != _socket.AF_UNIX:
             internet = sock.family in _INTERNET  # no other has hosts that could be told
-            if self.network and not (internet and self.may_reach(address[0], event != "socket.bind")):
+            if self.network and not (internet and self.may_reach(address[0], connecting)):
                 _block(event, "no-network", host=address[0])
         elif address[0] not in (0, "\0"):  # else an abstract name, which is no file
-            if event == "socket.bind":
+            if not connecting:
                 self.change(event, address)
-            elif f"{_real(address)}/".startswith(self.sealed):
-                _block(event, "hotenv-session", path=_real(address))  # the door to the secrets stays shut
+            elif f"{_real(address)}/".startswith(self.sealed):  # the door to the secrets
+                _block(event, "hotenv-session", path=_real(address))
 
     def on_socket(self, event: str, sock: Any, family: int, kind: int, *_: Any) -> None:
         """Nothing but TCP, as in the kernel: it would not see where a datagram goes."""
@@ -1964,28 +1909,28 @@ class _Guards:
             self.known |= {_packed(entry[4][0]) for entry in found} - closed
 
     def change(self, event: str, path: Any, dir_fd: int = -1, follow: bool = True, made: bool = True) -> None:
-        """May this path be written, made, removed or changed? What is not there is missing, not refused."""
+        """May this be made, removed or changed? What is not there is missing, not refused."""
         real = _real(path, dir_fd, follow)
         if f"{real}/".startswith(self.sealed):
             _block(event, "hotenv-session", path=real)
         allowed = f"{real}/".startswith(self.writable) or path in ("/dev/stdout", "/dev/stderr")
         if not allowed and (made or os.path.lexists(real)):
-            _block(event, "fs-readonly", " (--fs-write PATH allows writing below PATH)", path=real)
+            _block(event, "fs-readonly", " (--fs-write PATH allows it below PATH)", path=real)
 
     def on_open(self, event: str, path: Any, mode: Any = None, flags: int = 0) -> None:
         if isinstance(path, int):
             return  # it was opened before
-        if flags & _WRITING:
-            self.change(event, path, made=flags & os.O_CREAT > 0)
+        if flags & _WRITING or mode and mode[0] in "wa":  # C opens files without flags
+            self.change(event, path, made=not flags or flags & os.O_CREAT > 0)
             return
         text = os.fsdecode(path or ".")
         if text.startswith(self.trusted) and "/.." not in text:
             return
         real = os.path.realpath(text)
-        there = os.path.exists(real) if event == "open" else os.path.isdir(real)  # else there is nothing to list
-        if there and not f"{real}/".startswith(self.readable):
-            hint = f" (reads are allowed below {self.root}; --fs-readonly=PATH reads below PATH, =/ reads anything)"
-            _block(event, "fs-readonly", hint, path=real)
+        there = os.path.exists if event == "open" else os.path.isdir  # else there is nothing to list
+        if not f"{real}/".startswith(self.readable) and there(real):
+            _block(event, "fs-readonly", f" (reads are allowed below {self.root}; --fs-readonly=PATH "
+                                         "reads below PATH, =/ reads anything)", path=real)
 
     def on_change(self, event: str, *args: Any) -> None:
         padded = [*args, *[-1] * 10]
@@ -1996,10 +1941,11 @@ class _Guards:
             self.change(event, path, directory, "f" in place, "m" in place)
 
     def on_sqlite(self, event: str, database: Any) -> None:
-        """Only what is in memory may be opened, or what says in its URI that it is only read."""
-        path, _, query = os.fsdecode(database).partition("?")
+        """Only what is in memory may be opened, or a URI that says that it is only read."""
+        name = os.fsdecode(database)
+        path, _, query = name.partition("?")
         harmless = {"mode=ro", "immutable=1", "mode=memory"} & set(query.split("&"))
-        if path not in ("", ":memory:") and not (path.startswith("file:") and harmless):
+        if name not in ("", ":memory:") and not (path.startswith("file:") and harmless):
             self.change(event, path)
 
     def on_start(self, event: str, *args: Any) -> None:
@@ -2009,9 +1955,11 @@ class _Guards:
             # platform.processor() asks uname, and has an answer without it.
             _block(event, "no-subprocess", counts=argv != ["uname", "-p"], argv=argv)
         if not os.path.exists(_Guarded.home + "/sitecustomize.py"):
-            _block(event, "hermetic", " (the files that would guard the child are gone)", path=_Guarded.home)
+            _block(event, "hermetic", " (the files that guard a child are gone)", path=_Guarded.home)
         for env in (os.environ, *args):  # whatever environment the program makes for a child
-            if hasattr(env, "keys"):
+            if hasattr(env, "keys") and env is not os.environb:
+                for name in {b"HOTENV_GUARDS", b"PYTHONPATH"} & set(env):  # would come before ours
+                    env[os.fsdecode(name)] = os.fsdecode(env.pop(name))
                 env.update(_carried(env))
 
     def on_import(self, event: str, module: str, filename: Any, *_: Any) -> None:
@@ -2024,20 +1972,20 @@ class _Guards:
             _block(event, "strict-imports", module=module)
 
 
-def _block(event: str, reason: str, hint: str = "", counts: bool = True, **details: Any) -> NoReturn:
-    """Count it (unless a program only asks in passing), trace it, and raise what programs know how to take."""
+def _block(event: str, reason: str, hint: str = "", counts: bool = True, **about: Any) -> NoReturn:
+    """Count it (unless a program asks in passing), trace it, raise what programs know how to take."""
     frame: Any = sys._getframe()
     while frame and frame.f_globals is _block.__globals__:
         frame = frame.f_back
     line, home = event, frame and frame.f_globals.get("__name__")
     # The public function that led to the event: subprocess.run, not subprocess.Popen.
-    while frame and home in ("os", "socket", "subprocess") and frame.f_globals.get("__name__") == home:
+    while home in ("os", "socket", "subprocess") and frame and frame.f_globals.get("__name__") == home:
         name = frame.f_code.co_name.replace("__init__", "Popen")
         if name[0] not in "_<":
             line = f"{home}.{name}"
         frame = frame.f_back
     try:
-        line += "".join([f" {detail}={_traced(value)}" for detail, value in details.items() if value != []])
+        line += "".join([f" {name}={_traced(value)}" for name, value in about.items() if value != []])
     except Exception:
         pass  # at the end of the interpreter nothing can be imported any more
     line = f"{line[:1990]} reason={reason}"
@@ -2046,28 +1994,27 @@ def _block(event: str, reason: str, hint: str = "", counts: bool = True, **detai
     if _Guarded.trace is not None:
         _tried(os.write, _Guarded.trace, f"[hermetic] blocked {line}\n".encode("ascii", "backslashreplace"))
     if event == "import":
-        raise ImportError(f"blocked by hotenv: {line}", name=details["module"])
+        raise ImportError(f"blocked by hotenv: {line}", name=about["module"])
     raise PermissionError(errno.EACCES, f"blocked by hotenv: {line}{hint}")
 
 
-def _traced(value: Any) -> str:
+def _traced(value: Any, in_list: bool = False) -> str:
     """For a trace or an error: escaped, and without the secrets that can be told."""
     import re
+    if isinstance(value, list):
+        words = ",".join([_traced(word, in_list=True) for word in value])
+        return "[%s]" % re.sub(rf"(?i)('-{_SECRET}',)('(?:[^'\\]|\\.)*'|\"[^\"]*\")", r"\1'***'", words)
     if not _Guarded.redactors:  # a path that was made of a value has lost its double slashes
         paths = {name: os.path.normpath(secret) for name, secret in _Guarded.secrets.items()}
         _Guarded.redactors = [Redactor(_Guarded.secrets), Redactor(paths)]
-    shown, text = [], ""
-    for word in value if isinstance(value, list) else [value]:
-        text = os.fsdecode(word) if isinstance(word, (bytes, os.PathLike)) else str(word)
-        for redactor in _Guarded.redactors:
-            text = redactor(text)
-        text = re.sub(rf"(?is)((?<![\w-]){_SECRET})(\s*[=:]\s*|\s+).+", r"\1\2***", text)
-        text = re.sub(r"://[^/\s@]*@", "://***@", text)
-        shown.append(repr(text))
-    if not isinstance(value, list):
-        return text if shown[0] == f"'{text}'" and " " not in text else shown[0]
-    words = ",".join(shown)
-    return "[%s]" % re.sub(rf"(?i)('-{_SECRET}',)('(?:[^'\\]|\\.)*'|\"[^\"]*\")", r"\1'***'", words)
+    text = os.fsdecode(value) if isinstance(value, (bytes, os.PathLike)) else str(value)
+    for redactor in _Guarded.redactors:
+        text = redactor(text)
+    text = re.sub(rf"(?is)((?<![\w-]){_SECRET})(\s*[=:]\s*|\s+).+", r"\1\2***", text)
+    text = re.sub(r"://[^/\s@]*@", "://***@", text)
+    if in_list or " " in text or repr(text) != f"'{text}'":
+        text = repr(text)
+    return text
 
 
 def _roots(paths: Iterable[str]) -> tuple[str, ...]:
@@ -2075,7 +2022,7 @@ def _roots(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _real(path: Any, dir_fd: int = -1, follow: bool = True) -> str:
-    """The path that an action is about, without links; of a descriptor, the path that it was opened by."""
+    """The path of an action, without links; of a descriptor, the one that it was opened by."""
     if isinstance(path, int):
         path, dir_fd = ".", path
     directory = f"/proc/self/fd/{dir_fd}" * (dir_fd >= 0)
@@ -2090,7 +2037,7 @@ def _real(path: Any, dir_fd: int = -1, follow: bool = True) -> str:
 
 
 def _host_name(host: Any) -> str:
-    """One spelling of a host: lower case, no final dot, no zone of an IPv6 address, the ASCII form of a name."""
+    """One spelling of a host: ASCII, lower case, no final dot, no zone of an IPv6 address."""
     name = os.fsdecode(host)
     name = name if name.isascii() else name.encode("idna").decode()
     return str(name.lower().rstrip(".").partition("%")[0])
@@ -2106,17 +2053,13 @@ def _packed(name: str) -> bytes | None:
         return None
 
 
-def _addresses(hosts: Iterable[str]) -> set[bytes | None]:
-    return {_packed(_host_name(host)) for host in hosts} - {None}
-
-
 def _patch(names: str, call: Any) -> None:
-    """Put call(original, ...) in the place of functions. One that is not there is an error: it would go unguarded."""
+    """Put call(original, ...) in the place of functions. One that is not there is an error."""
     call.__code__ = call.__code__.replace(co_filename="<hotenv>")  # coverage knows that this is no file
     for name in names.split():
         module, _, function = name.partition(".")
         space = vars(sys.modules[module])
-        space[function] = call.__get__(space[function])  # like a builtin: no method when it is the attribute of a class
+        space[function] = call.__get__(space[function])  # like a builtin: no method of a class that has it
 
 
 def _start(original: Any, *args: Any, **kwargs: Any) -> Any:
@@ -2136,14 +2079,15 @@ def _resolve(original: Any, host: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _early(original: Any) -> Any:
-    """A method that looks up a name before its event: by then the query has left. So the name goes first, alone."""
+    """A method that looks up a name before its event: so the name goes first, alone."""
     event = "socket." + original.__name__.replace("_ex", "")
 
     def call(sock: Any, *args: Any) -> Any:
         address = args[-1]
-        if isinstance(address, tuple) and not isinstance(address[0], int) and _packed(_host_name(address[0])) is None:
+        host = address[0] if isinstance(address, tuple) else 0
+        if not isinstance(host, int) and _packed(_host_name(host)) is None:
             sys.audit(event, sock, address)
-            found = _socket.getaddrinfo(address[0], None, sock.family, sock.type, sock.proto)
+            found = _socket.getaddrinfo(host, None, sock.family, sock.type, sock.proto)
             args = (*args[:-1], (found[0][4][0], *address[1:]))  # now the check sees where it goes
         return original(sock, *args)
     call.__code__ = call.__code__.replace(co_filename="<hotenv>")
@@ -2151,7 +2095,7 @@ def _early(original: Any) -> Any:
 
 
 def _guard(text: str, home: str) -> None:
-    """Put guards in force in this interpreter, for good, and in whatever Python is started from here."""
+    """Put guards in force in this interpreter, for good, and in every Python that it starts."""
     import _posixsubprocess  # noqa: F401  (for those that import it later)
     if "sealed=" not in text:
         raise RuntimeError("HOTENV_GUARDS is damaged")
@@ -2161,7 +2105,8 @@ def _guard(text: str, home: str) -> None:
     sys.dont_write_bytecode |= "fs-readonly=" in text
     if "trace" in words:
         import fcntl
-        _Guarded.trace = _tried(fcntl.fcntl, 2, fcntl.F_DUPFD_CLOEXEC, 200)  # above what daemons close and tests count
+        # Above what daemons close, and tests count.
+        _Guarded.trace = _tried(fcntl.fcntl, 2, fcntl.F_DUPFD_CLOEXEC, 200)
     # _execvpe so that one attempt is one refusal, not one for each entry of PATH.
     _patch("os.execve os._execvpe os.posix_spawn os.posix_spawnp _posixsubprocess.fork_exec", _start)
     _patch("posix.execve posix.posix_spawn posix.posix_spawnp", _start)
@@ -2195,12 +2140,12 @@ def _carried(env: Mapping[str, str]) -> dict[str, str]:
     text, paths = env.get("HOTENV_GUARDS", ""), env.get("PYTHONPATH", "").split(os.pathsep)
     if not text.startswith(_Guarded.text + "\n\n"):
         text = _Guarded.text
-    paths = [path for path in paths if path not in ("", _Guarded.home)]  # an empty one is the current directory
-    return {"HOTENV_GUARDS": text, "PYTHONPATH": os.pathsep.join([_Guarded.home, *paths])}
+    others = [path for path in paths if path not in ("", _Guarded.home)]  # an empty one is the current directory
+    return {"HOTENV_GUARDS": text, "PYTHONPATH": os.pathsep.join([_Guarded.home, *others])}
 
 
 def _uncaught(kind: Any, error: Any, trace: Any) -> None:
-    """The last word about an exception shows nothing of ours: neither what led to the target nor what refused."""
+    """The last word about an exception, without what led to the target, and what refused."""
     kept: list[Any] = []
     while trace:
         if trace.tb_frame.f_code is _become.__code__:
@@ -2214,8 +2159,8 @@ def _uncaught(kind: Any, error: Any, trace: Any) -> None:
 
 
 _LOADER = b"""\
-# Written by hotenv. When site imports it, it guards this interpreter; run as a script it then becomes the target, for a
-# Python that ignores PYTHONPATH.
+# Written by hotenv. Imported by site, it guards this interpreter; run as a script, for a Python that
+# ignores PYTHONPATH, it then becomes the target.
 import os, sys
 try:
     if sys.version_info < (3, 8) or sys.implementation.name != "cpython":
@@ -2229,7 +2174,8 @@ try:
         hotenv._guard(os.environ["HOTENV_GUARDS"], home)
         sys._hotenv = hotenv._become
 except BaseException:
-    os.write(2, ("hotenv: cannot guard %s: %s\\n" % (sys.executable, sys.exc_info()[1])).encode("ascii", "replace"))
+    text = "hotenv: cannot guard %s: %s\\n" % (sys.executable, sys.exc_info()[1])
+    os.write(2, text.encode("ascii", "replace"))
     os._exit(1)
 if __name__ == "__main__":
     sys._hotenv(sys.argv[1], sys.argv[2:])
@@ -2237,12 +2183,12 @@ else:
     del sys.modules["sitecustomize"]
     if sys.version_info < (3, 9) and os.path.isfile(sys.argv[0]):  # later ones make it absolute
         sys.modules["__main__"].__file__ = os.path.abspath(sys.argv[0])
-    import sitecustomize  # the one that would have run without us; that there is none, site expects
+    import sitecustomize  # the one that would have run without us; site expects none
 """
 
 
 def _become(kind: str, argv: list[str]) -> NoReturn:
-    """Run a path, a module, a callable or the text after -c as `__main__`; argv[0] names it, the rest are its own."""
+    """Run what argv[0] names as `__main__`: a path, a module, a callable, or -c and a text."""
     import importlib
     import operator
     import runpy
@@ -2274,19 +2220,19 @@ def _become(kind: str, argv: list[str]) -> NoReturn:
 
 
 # ==== hermetic host ===================================================================================================
-# Owns the way in: which guards are asked for, which program a target is, and how it is started under them.
+# Owns the way in: which guards are asked for, which program a target is, how it is started.
 #
-# A Python is started as it would be by itself: PYTHONPATH brings in the loader, which guards it before its first line.
-# One that ignores PYTHONPATH is started on the loader. What belongs to this very environment runs in this process,
-# unless that has held a session's values. All else is a program: the kernel alone must be able to hold its guards.
+# A Python is started as by itself: PYTHONPATH brings in the loader, which guards it before its first
+# line. One that ignores PYTHONPATH is started on the loader. What belongs to this very environment
+# runs in this process, unless that has held a session's values. All else is a program: the kernel
+# alone must be able to hold its guards.
 
-_GUARDS_KEPT = 7 * 86400  # seconds; what runs for longer on an older version's guards can start no child any more
+_GUARDS_KEPT = 7 * 86400  # seconds; on an older version; then it can start no more children
 _ALLOWANCES = {"no-network": "allow-localhost allow-domain", "no-subprocess": "", "strict-imports": "",
                "fs-readonly": "fs-write"}  # guard -> what opens it again
 _PROFILES = {"net-hermetic": "no-network allow-localhost", "exec-deny": "no-subprocess",
              "fs-readonly": "fs-readonly={here}", "strict-imports": "strict-imports",
              "all": "no-network no-subprocess fs-readonly={here} strict-imports"}
-_FLAGS = "[bBdEiIOPqRsSuvx]"  # a Python's own that take no value
 
 
 def _add_guard_options(parser: argparse.ArgumentParser) -> None:
@@ -2297,13 +2243,15 @@ def _add_guard_options(parser: argparse.ArgumentParser) -> None:
     add("--allow-localhost", **plain, const="allow-localhost", help="except this machine (127.0.0.0/8, ::1)")
     add("--allow-domain", **valued, metavar="D", type=_domain, help="except D and what ends in .D")
     add("--no-subprocess", **plain, const="no-subprocess", help="no other program, no fork")
-    add("--fs-readonly", **valued, nargs="?", const=".", metavar="PATH",
+    add("--fs-readonly", **valued, metavar="PATH", nargs="?", const=".",
         type=lambda path: f"fs-readonly={_guard_path(path)}",
         help="write nothing; read only below the current directory, or PATH (--fs-readonly=/ reads anything)")
-    add("--fs-write", **valued, metavar="PATH", type=lambda path: f"fs-write={_guard_path(path)}", help="except below PATH")
+    add("--fs-write", **valued, metavar="PATH", help="except below PATH",
+        type=lambda path: f"fs-write={_guard_path(path)}")
     add("--strict-imports", **plain, const="strict-imports",
         help="no native extensions but Python's own; no ctypes, no cffi")
-    add("--profile", action="append", default=[], choices=list(_PROFILES), help=", ".join(_PROFILES), metavar="NAME")
+    add("--profile", metavar="NAME", action="append", default=[], choices=list(_PROFILES),
+        help=", ".join(_PROFILES))
     add("--trace", **plain, const="trace", help="a line on stderr for each blocked action")
 
 
@@ -2311,7 +2259,7 @@ def _domain(text: str) -> str:
     import re
     name = re.sub(r"^(\*\.|\.+)", "", _host_name(text))
     if not re.fullmatch(r"[\w.-]+", name) and _packed(name) is None:
-        raise HotenvError(EXIT_USAGE, f"--allow-domain takes a host name or an address, not {_shown(text)}")
+        raise HotenvError(EXIT_USAGE, f"--allow-domain takes a host or an address, not {_shown(text)}")
     return "allow-domain=" + name
 
 
@@ -2321,21 +2269,17 @@ def _guard_path(text: str) -> str:
     return os.path.realpath(text)
 
 
-def _any_guard(asked: argparse.Namespace) -> bool:
-    return bool(asked.profile or set(_ALLOWANCES) & set(_by_name(asked.words)))
-
-
 def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[str]:
-    """The guards of all sources: configuration file, environment, command line, lowest first.
-    What switches a guard on adds up. An allowance counts only from the source that switched the guard on last, or from
-    a higher one: a file in a checkout cannot open what the command line closed.
-    """
+    """The guards of all sources: command line, environment, configuration file, highest first. They
+    add up; but no allowance counts below the highest source that has its guard: a file in a checkout
+    cannot open what the command line closed."""
     import shlex
     try:
         flags = shlex.split(environ.get("HERMETIC_FLAGS", ""))
     except ValueError as error:
         raise HotenvError(EXIT_USAGE, f"HERMETIC_FLAGS: {error}") from None
-    flags += [f"--profile={name}" for name in environ.get("HERMETIC_PROFILE", "").replace(",", " ").split()]
+    for name in environ.get("HERMETIC_PROFILE", "").replace(",", " ").split():
+        flags.append(f"--profile={name}")
     if environ.get("HERMETIC_FS_ROOT"):
         flags.append(f"--fs-readonly={environ['HERMETIC_FS_ROOT']}")
     sources = [asked]
@@ -2351,13 +2295,13 @@ def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[
         profiles = " ".join([_PROFILES[name] for name in source.profile]).split()
         own = [word.format(here=os.path.realpath(".")) for word in profiles] + source.words
         words += [word for word in own if word.partition("=")[0] not in closed]
-        for guard in set(_ALLOWANCES) & set(_by_name(own)):
+        for guard in _ALLOWANCES.keys() & _by_name(own):
             closed.update([guard, *_ALLOWANCES[guard].split()])
     return words
 
 
 def _config_flags() -> list[str]:
-    """The guards in ./pyproject.toml, [tool.hermetic], and ./HERMETIC.toml, as the command line would have them."""
+    """The guards in ./pyproject.toml, [tool.hermetic], and ./HERMETIC.toml, as options."""
     import re
     flags: list[str] = []
     for path in "pyproject.toml", "HERMETIC.toml":
@@ -2378,37 +2322,35 @@ def _config_flags() -> list[str]:
                 flags += [option + f"={each}" * (each is not True) for each in values if each]
         except FileNotFoundError:
             pass  # as in most directories
-        except ImportError:
-            raise HotenvError(EXIT_USAGE, f"only Python 3.11 or later can take guards from {path}") from None
-        except (OSError, ValueError, AttributeError) as error:
-            raise HotenvError(EXIT_USAGE, f"cannot take guards from {path}: {_shown(str(error))}") from None
+        except (ImportError, OSError, ValueError, AttributeError) as error:
+            why = "it takes Python 3.11" if isinstance(error, ImportError) else _shown(str(error))
+            raise HotenvError(EXIT_USAGE, f"cannot take guards from {path}: {why}") from None
     return flags
 
 
-def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str], secrets: Iterable[str] | None = None,
-                  sockets: Sequence[str] = ()) -> NoReturn:
-    """Become the target under the guards. `secrets` is None without a session; under `run`, the session's names.
-    With a session the target gets a process image of its own: what --only left out is not in its memory.
-    """
-    if not set(_ALLOWANCES) & set(_by_name(guards)):
-        _say(f"no guard is on: the target runs as it is (--no-network, ..., see: {_invocation()} hermetic --help)")
+def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str],
+                  secrets: Iterable[str] | None = None, sockets: Sequence[str] = ()) -> NoReturn:
+    """Become the target under the guards. Under `run`, `secrets` are the session's names, and the
+    target gets a process image of its own: what --only left out is not in its memory."""
+    if not _ALLOWANCES.keys() & _by_name(guards):
+        _say("no guard is on: the target runs as it is (--no-network, ..., "
+             f"see: {_invocation()} hermetic --help)")
     try:
         _Guarded.home = _place_loader()
         kind, argv = _resolve_target(target, env.get("PATH", os.defpath))
     except OSError as error:
         what = _shown(str(error.filename or target[0]))
-        raise HotenvError(1, f"cannot guard {_shown(target[0])}: {what}: {error.strerror}") from None
+        raise HotenvError(1, f"cannot guard {what}: {error.strerror}") from None
     scripts = [os.path.realpath(word) for word in argv[:2] if os.path.isfile(word)]
-    program = os.path.dirname(scripts[-1]) if scripts else os.getcwd()
-    # No guarded program may touch our directories, nor the sessions that can be found from here.
-    sealed = {f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), *sockets}
+    words = [*guards, f"program={os.path.dirname(scripts[-1]) if scripts else os.getcwd()}"]
+    # No guarded program may touch our directories, nor sessions that can be found from here.
+    sealed = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), os.environ.get("HOTENV_SOCKET"), *sockets]
     try:
-        sealed.add(_locate().path)
-        sealed.add(_read_marker(_find_marker() or ""))
-    except (HotenvError, OSError):
+        sealed.append(_read_marker(_find_marker() or ""))
+    except HotenvError:
         pass  # there is none, so none to be kept from
-    words = [*guards, f"program={program}", *[f"sealed={os.path.abspath(path)}" for path in sealed],
-             *[f"secret={name}" for name in secrets or ()]]
+    words += [f"sealed={os.path.abspath(path)}" for path in sealed if path]
+    words += [f"secret={name}" for name in secrets or ()]
     if "\n" in "".join(words):
         raise HotenvError(1, "a path with a line break in it cannot be guarded")
     _Guarded.text = "\n\n".join(filter(None, [os.environ.get("HOTENV_GUARDS"), "\n".join(words)]))
@@ -2426,9 +2368,9 @@ def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str], sec
 
 
 def _guard_in_kernel(guards: list[str], path: str, python: bool) -> _Kernel | None:
-    """Have the kernel hold what it can. A Python has its hook for the rest; anything else is refused."""
+    """Have the kernel hold what it can. A Python has its hook for the rest; else it is refused."""
     values, kernel = _by_name(guards), None
-    left = {"no-network", "no-subprocess", "fs-readonly"} & set(values)
+    left = {"no-network", "no-subprocess", "fs-readonly"} & values.keys()
     wanted = set(left)
     if "allow-localhost" in values or "allow-domain" in values:
         wanted.discard("no-network")  # it sees no addresses
@@ -2442,23 +2384,24 @@ def _guard_in_kernel(guards: list[str], path: str, python: bool) -> _Kernel | No
         if left and "trace" in guards:
             os.write(2, f"[hermetic] for Python code only: {', '.join(sorted(left))}\n".encode())
         return kernel
-    left |= {"strict-imports"} & set(values)
+    left |= {"strict-imports"} & values.keys()
     if values.get("fs-readonly", ["/"])[-1] != "/":
         left.add(f"fs-readonly={values['fs-readonly'][-1]}")
     if left:
-        raise HotenvError(1, f"{_shown(path)} is no Python program, and nothing else can be held to --"
-                             f"{', --'.join(sorted(left))} here (--fs-readonly=/ can, and --no-network without --allow)")
+        raise HotenvError(1, f"{_shown(path)} is no Python program, and nothing else can be held to "
+                             f"--{', --'.join(sorted(left))} here (--fs-readonly=/ can, and "
+                             "--no-network without --allow)")
     return kernel
 
 
 def _run_here(kind: str, argv: list[str], env: dict[str, str], guards: list[str]) -> NoReturn:
-    """In this very process: the target belongs to this environment, and no session's values are in our memory."""
+    """In this process: the target belongs to this environment, and we have held no values."""
     os.environ.clear()
     os.environb.update(_as_bytes(env))
     if sys.path[:1] == [os.path.dirname(os.path.realpath(sys.argv[0]))]:
         del sys.path[0]  # hotenv's own directory
     before = set(sys.modules)
-    kernel = _guard_in_kernel(guards, "", True)  # noqa: F841  (while it lives, no other path has that address)
+    kernel = _guard_in_kernel(guards, "", True)  # noqa: F841  (while it lives, no other path has its address)
     for name in set(sys.modules) - before:
         del sys.modules[name]  # else to import ctypes would be no import
     _guard(_Guarded.text, _Guarded.home)
@@ -2466,19 +2409,17 @@ def _run_here(kind: str, argv: list[str], env: dict[str, str], guards: list[str]
 
 
 def _place_loader() -> str:
-    """A directory below our private one with the loader and a copy of this file; every version has its own.
-    Python keeps its .pyc there too: what is guarded cannot write to it, and what is not could change this very file.
-    """
+    """A directory of this version below our private one, with the loader and a copy of this file.
+    Python keeps its .pyc there too: what is guarded cannot write to it."""
     import shutil
     import zlib
     loader: Any = __loader__  # type: ignore[name-defined]
     runtime, source = _runtime_dir(), loader.get_data(os.path.abspath(__file__))
     home = f"{runtime}/guards-{zlib.crc32(source):08x}"
     if not os.path.isdir(home + "/__pycache__"):
-        for name in os.listdir(runtime):
-            path = f"{runtime}/{name}"
-            if name.startswith("guards-") and os.path.getmtime(path) < time.time() - _GUARDS_KEPT:
-                shutil.rmtree(path, ignore_errors=True)  # another start may clear it too
+        for entry in os.scandir(runtime):
+            if entry.name.startswith("guards-") and entry.stat().st_mtime < time.time() - _GUARDS_KEPT:
+                shutil.rmtree(entry.path, ignore_errors=True)  # another start may clear it too
         os.makedirs(home + "/__pycache__", 0o700, exist_ok=True)
     needed = source.partition(b"\n# ==== hermetic host ")[0]  # no room above calls one from here on
     for path, content in (f"{home}/hotenv.py", needed), (f"{home}/sitecustomize.py", _LOADER):
@@ -2492,8 +2433,8 @@ def _place_loader() -> str:
 
 
 def _resolve_target(target: list[str], path: str) -> tuple[str, list[str]]:
-    """What a target is, and its command line: "program" or "python", to be executed as it stands; or what this Python
-    runs, in words of _become: "path", "module" or "call"."""
+    """What a target is, and its command line: "program" or "python", to be executed as it stands;
+    or what this Python runs, in words of _become: "path", "module" or "call"."""
     import shutil
     name = target[0]
     if "/" not in name and ":" in name:
@@ -2513,29 +2454,28 @@ def _resolve_target(target: list[str], path: str) -> tuple[str, list[str]]:
     words, first = [found, *target[1:]], _first_line(found)
     if first is None:
         return "path", words
-    return _resolve_python(first, words, path)
+    return _resolve_python([*first, *words], words, path)
 
 
-def _resolve_python(first: list[str], words: list[str], path: str) -> tuple[str, list[str]]:
-    """`python3 -X dev script.py`, `python3 -m module`, `python3 -c text`, `python3`; anything else is a program. `first`
-    is what a script's first line puts before its words."""
+def _resolve_python(line: list[str], words: list[str], path: str) -> tuple[str, list[str]]:
+    """`python3 -X dev script.py`, `python3 -m module`, `python3 -c text`, `python3`; anything else is
+    a program. `line` is what the kernel makes of `words`, by a script's first line."""
     import re
     import shutil
     import subprocess
-    line = [*first, *words]
     rest, flags = [*line[1:], "", ""], ""  # the last -X may have no value
-    while re.fullmatch(f"-{_FLAGS}+|-{_FLAGS}*[WX].*", rest[0]):
-        flags += re.split("[WX]", rest[0])[0]
-        del rest[:1 + (rest[0][-1] in "WX")]
+    while option := re.fullmatch(r"-(?=.)([bBdEiIOPqRsSuvx]*)(?:[WX](.*))?", rest[0]):
+        flags += option[1]
+        del rest[:1 + (option[2] == "")]  # -Xdev, or -X dev
     known = rest[0] in ("-", "-c", "-m") or not rest[0].startswith("-")
     python = shutil.which(line[0], path=path) or ""
     if not known or not _is_python(python):
         return "program", words
     with open(python, "rb") as file:
-        if file.read(2) == b"#!":  # pyenv, asdf and mise put a script of that name before the real one
+        if file.read(2) == b"#!":  # pyenv, asdf and mise put a script before the real one
             ask = [python, "-IS", "-c", "import sys; print(sys.executable)"]
-            asked = subprocess.run(ask, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True)
-            python = asked.stdout.strip()
+            asked = subprocess.run(ask, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            python = os.fsdecode(asked.stdout).strip()
     ours = os.path.dirname(python) == os.path.dirname(sys.executable)
     if ours and line[1:] == words and os.path.samefile(python, sys.executable):
         return "path", words
@@ -2543,9 +2483,9 @@ def _resolve_python(first: list[str], words: list[str], path: str) -> tuple[str,
         return "python", [python, *line[1:]]
     if not python or rest[0] in ("", "-"):
         return "program", words
-    own = line[1:len(line) + 2 - len(rest)]
+    loader = [*line[1:len(line) + 2 - len(rest)], f"{_Guarded.home}/sitecustomize.py"]
     kind = {"-c": "code", "-m": "module"}.get(rest[0], "path")
-    return "python", [python, *own, f"{_Guarded.home}/sitecustomize.py", kind, *rest[kind == "module":-2]]
+    return "python", [python, *loader, kind, *rest[kind == "module":-2]]
 
 
 def _is_python(path: str) -> bool:
@@ -2554,7 +2494,7 @@ def _is_python(path: str) -> bool:
 
 
 def _first_line(path: str) -> list[str] | None:
-    """The words of a script's first line, without `env`; None for a Python program that has no such line."""
+    """The words of a script's first line, without `env`; None for a Python program without."""
     import re
     import shlex
     if _is_python(path):
@@ -3632,9 +3572,9 @@ def _serve_mcp(*, socket_path: str | None, peer_uid: int | None, policy: str | N
 
 
 # ==== terminal ========================================================================================================
-# Questions, and answers that nobody sees. Whatever ends or stops us, the terminal is left as it was.
+# Questions, and answers that nobody sees. Whatever ends us, the terminal is left as it was.
 
-_LINE_MAX = 1023 if sys.platform == "darwin" else 4095  # characters of a typed line: more are cut
+_LINE_MAX = 1023 if sys.platform == "darwin" else 4095  # bytes of a typed line: more are cut
 
 
 def _ask(question: str) -> str:
@@ -3646,78 +3586,70 @@ def _ask(question: str) -> str:
         if os.tcgetpgrp(tty) != os.getpgrp():
             raise PermissionError
     except OSError:
-        raise HotenvError(EXIT_SYSTEM, "--prompt needs a terminal to ask on, from its foreground") from None
+        raise HotenvError(EXIT_SYSTEM, "--prompt asks on a terminal, from its foreground") from None
     settings, quiet = termios.tcgetattr(tty), termios.tcgetattr(tty)
     quiet[3] = quiet[3] & ~termios.ECHO | termios.ECHONL
-    handled = [each for each in (*_ENDING, _signal.SIGTSTP) if _signal.getsignal(each) != _signal.SIG_IGN]
-
-    def begin() -> None:
-        for signum in handled:
-            _signal.signal(signum, heard)
-        termios.tcsetattr(tty, termios.TCSAFLUSH, quiet)
-        os.write(tty, _encoded(_shown(question) + ": "))
-
-    def end() -> None:
+    signals, typed, more = {*_ENDING, _signal.SIGTSTP}, None, []
+    while typed is None:
+        blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, signals)
         try:
+            termios.tcsetattr(tty, termios.TCSAFLUSH, quiet)
+            os.write(tty, _encoded(_shown(question) + ": "))
+            while typed is None and not signals & _signal.sigpending():
+                if select.select([tty], [], [], SHORT_TICK)[0]:
+                    typed = os.read(tty, 1 << 16)  # a line, as the terminal waits for its end
+                    more = select.select([tty], [], [], SHORT_TICK)[0]
             termios.tcflush(tty, termios.TCIFLUSH)  # half an answer is not for the shell
             termios.tcsetattr(tty, termios.TCSANOW, settings)
-        except termios.error:
-            pass  # the terminal has gone
-        for signum in handled:
-            _signal.signal(signum, _signal.SIG_DFL)
-
-    def heard(signum: int, frame: object) -> None:
-        end()
-        if signum != _signal.SIGTSTP:
-            _die_of(signum)  # nothing is there yet to clean up
-        os.kill(os.getpid(), _signal.SIGSTOP)
-        begin()
-
-    begin()
-    typed = os.read(tty, 1 << 16)  # a line, as the terminal waits for its end
-    more = select.select([tty], [], [], 0.05)[0]
-    end()
+        except (OSError, termios.error):
+            typed = b""  # the terminal has gone
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)  # here a signal ends or stops us
     os.close(tty)
     if more or not typed.endswith(b"\n") or len(typed) > _LINE_MAX or b"\0" in typed:
-        raise HotenvError(EXIT_INPUT, f"an answer is one line of less than {_LINE_MAX} bytes, without NUL, then Enter "
-                                      "(alone: an empty value): pipe others into serve, in quotes")
+        raise HotenvError(EXIT_INPUT, f"an answer is one line, of less than {_LINE_MAX} bytes and "
+                                      "without NUL: pipe others into serve, in quotes")
     return typed[:-1].decode("utf-8", "surrogateescape")
 
 
 # ==== formats =========================================================================================================
 # What `dump` prints, each form without loss; what one cannot carry is refused by its name.
 
+_FORMATS = {  # how each writes a variable, and which names it can carry
+    "plain": ("{}={}\n", "(?s).+"), "dotenv": ("{}={}\n", "[A-Za-z0-9_.-]+"),
+    "sh": ("export {}='{}'\n", "[A-Za-z_][A-Za-z0-9_]*"), "json": ("", "(?s).+"),
+    "nul": ("{}={}\0", "(?s).+"), "names": ("{}\n", "[^\n]+"), "value": ("{1}", "(?s).+")}
 # What sh, bash or zsh hold read-only, keep for themselves, or take as a number or a list.
 _SHELL_OWN = """
-    ARGC ARGV0 BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_CMDS BASH_COMMAND BASH_LINENO
-    BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO COLUMNS DIRSTACK EGID EPOCHREALTIME EPOCHSECONDS ERRNO EUID
-    FUNCNAME FUNCNEST GID GROUPS HISTCHARS HISTCMD HISTSIZE KEYBOARD_HACK KEYTIMEOUT LINENO LINES LISTMAX
-    MAILCHECK OPTIND PIPESTATUS PPID RANDOM SAVEHIST SECONDS SHELLOPTS SHLVL SRANDOM TRY_BLOCK_ERROR
-    TRY_BLOCK_INTERRUPT TTYIDLE UID USERNAME WATCH ZLE_RPROMPT_INDENT ZSH_EVAL_CONTEXT ZSH_SUBSHELL _
-    aliases argv builtins cdpath commands dirstack dis_aliases dis_builtins dis_functions
-    dis_functions_source dis_galiases dis_patchars dis_reswords dis_saliases fignore fpath funcfiletrace
-    funcsourcetrace funcstack functions functions_source functrace galiases histchars history
-    historywords jobdirs jobstates jobtexts keymaps mailpath manpath module_path modules nameddirs
-    options parameters patchars path pipestatus psvar reswords saliases signals status termcap terminfo
-    userdirs usergroups watch widgets zsh_eval_context zsh_scheduled_events"""
+ARGC ARGV0 BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_CMDS BASH_COMMAND BASH_LINENO
+BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO COLUMNS DIRSTACK EGID EPOCHREALTIME EPOCHSECONDS ERRNO
+EUID FUNCNAME FUNCNEST GID GROUPS HISTCHARS HISTCMD HISTSIZE KEYBOARD_HACK KEYTIMEOUT LINENO
+LINES LISTMAX MAILCHECK OPTIND PIPESTATUS PPID RANDOM SAVEHIST SECONDS SHELLOPTS SHLVL SRANDOM
+TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE UID USERNAME WATCH ZLE_RPROMPT_INDENT
+ZSH_EVAL_CONTEXT ZSH_SUBSHELL _ aliases argv builtins cdpath commands dirstack dis_aliases
+dis_builtins dis_functions dis_functions_source dis_galiases dis_patchars dis_reswords
+dis_saliases fignore fpath funcfiletrace funcsourcetrace funcstack functions functions_source
+functrace galiases histchars history historywords jobdirs jobstates jobtexts keymaps mailpath
+manpath module_path modules nameddirs options parameters patchars path pipestatus psvar reswords
+saliases signals status termcap terminfo userdirs usergroups watch widgets zsh_eval_context
+zsh_scheduled_events"""
 
 
 def _formatted(env: Mapping[str, str], form: str) -> str:
     import json
     import re
     if form == "value" and len(env) != 1:
-        raise HotenvError(EXIT_USAGE, f"dump: --format value prints one value, and here are {len(env)}: --only NAME")
-    variable = {"nul": "{}={}\0", "names": "{}\n", "value": "{1}", "sh": "export {}='{}'\n"}.get(form, "{}={}\n")
-    carried = {"names": "[^\n]+", "dotenv": "[A-Za-z0-9_.-]+", "sh": "[A-Za-z_][A-Za-z0-9_]*"}.get(form, "(?s).+")
+        raise HotenvError(EXIT_USAGE, f"dump: --format value prints one, not {len(env)}: --only NAME")
+    variable, carried = _FORMATS[form]
     pieces = []
     for name, value in env.items():
         lost = form in ("dotenv", "json") and re.search("[\ud800-\udfff]", name + value)
-        if lost or not re.fullmatch(carried, name) or form == "sh" and name in _SHELL_OWN.split():
-            raise HotenvError(EXIT_USAGE, f"dump: the format {form} cannot carry {_shown(name)}: leave it "
-                                          "out with --only, or take --format nul")
+        kept = form == "sh" and name in _SHELL_OWN.split()
+        if lost or kept or not re.fullmatch(carried, name):
+            advice = "leave it out with --only, or take --format nul"
+            raise HotenvError(EXIT_USAGE, f"dump: {form} cannot carry {_shown(name)}: {advice}")
         if form == "sh":
             value = value.replace("'", "'\\''")
-        elif form == "dotenv":  # back through parse_dotenv to the same value; only "..." has an escape for a CR
+        elif form == "dotenv":  # as parse_dotenv reads it; only "..." has an escape for a CR
             quote = '"' if "\r" in value else "'"
             value = value.replace("\\", "\\\\").replace(quote, "\\" + quote)
             if quote == '"':
@@ -3732,9 +3664,11 @@ def _formatted(env: Mapping[str, str], form: str) -> str:
 # ==== command line ====================================================================================================
 # One function a command, and the one place that prints an error and picks an exit code.
 
+_SEVERAL: dict[str, Any] = {"metavar": "NAMES", "action": "append", "default": []}
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status, or becomes another program, or dies of a signal."""
+    """The command line: returns an exit status, becomes another program, or dies of a signal."""
     return _exit_status(_command, list(sys.argv[1:] if argv is None else argv))
 
 
@@ -3773,33 +3707,31 @@ def _command(argv: list[str]) -> int:
     if name in ("version", "--version", "-V"):
         return _write(1, f"hotenv {__version__}\n")
     if name not in ("help", "--help", "-h"):
-        raise HotenvError(EXIT_USAGE, f"no command {_shown(name)}: {_meant(argv, [*commands, 'help', 'version'])}")
-    if topic in commands and topic not in _TOPICS:
+        raise HotenvError(EXIT_USAGE, f"no command {_shown(name)}: {_meant(argv, [*commands])}")
+    if topic == "masking":
+        import textwrap
+        words = textwrap.fill(" ".join(sorted(_NO_SECRETS)), 96, break_on_hyphens=False)
+        return _write(1, f"{_TOPICS[topic]}{words}\n")
+    if topic in _TOPICS:
+        return _write(1, _TOPICS[topic])
+    if topic in commands:
         return commands[topic](["--help"])
-    if topic not in _TOPICS:
-        raise HotenvError(EXIT_USAGE, f"help: nothing about {_shown(topic)}: try {', '.join(_TOPICS)}, a command")
-    return _write(1, _TOPICS[topic])
+    raise HotenvError(EXIT_USAGE, f"help: nothing about {_shown(topic)}: try {', '.join(_TOPICS)}")
 
 
 def _meant(argv: list[str], commands: list[str]) -> str:
     import difflib
     import shutil
-    aliases = "start=serve up=serve exec=run get=dump show=dump env=dump list=status end=stop kill=stop down=stop"
+    others = {"start": "serve", "up": "serve", "exec": "run", "get": "dump", "show": "dump",
+              "env": "dump", "list": "status", "end": "stop", "kill": "stop", "down": "stop"}
     name = argv[0]
-    near = [pair.split("=")[1] for pair in aliases.split() if pair.startswith(name + "=")]
-    near = near or difflib.get_close_matches(name, commands, 1, 0.7)
-    if not near and (name == "--" or os.path.exists(name) or shutil.which(name)):
-        near = ["run --", *map(_shown, argv[name == "--":])]
-    if near:
-        return f"did you mean `{_invocation()} {' '.join(near)}`?"
+    near = difflib.get_close_matches(name, [*commands, "help", "version"], 1, 0.7)
+    meant = others.get(name) or "".join(near)
+    if not meant and (name == "--" or os.path.exists(name) or shutil.which(name)):
+        meant = " ".join(["run --", *map(_shown, argv[name == "--":])])
+    if meant:
+        return f"did you mean `{_invocation()} {meant}`?"
     return f"there are {', '.join(commands)}; see: {_invocation()} --help"
-
-
-def _session_parser(command: str, summary: str, example: str) -> argparse.ArgumentParser:
-    parser = _parser(command, summary, example)
-    parser.add_argument("--socket", metavar="PATH", help="ask this; else $HOTENV_SOCKET, else by .hotenv")
-    parser.add_argument("--peer-uid", metavar="N", type=int, help="also believe a server of this user id")
-    return parser
 
 
 def _parse_duration(text: str) -> float:
@@ -3809,37 +3741,37 @@ def _parse_duration(text: str) -> float:
     counts = found.groups("0") if found else ()
     seconds = sum([float(count) * size for count, size in zip(counts, (86400, 3600, 60, 1, 1))])
     if not 0 < seconds <= MAX_DURATION:
-        raise HotenvError(EXIT_USAGE, f"serve: {text[:99]!r} is no duration: 300, 90s, 5m, 1h30m; above 0, up to 366d")
+        raise HotenvError(EXIT_USAGE, f"serve: {text[:99]!r} is no duration: 90s, 5m, 1h30m; at most 366d")
     return seconds
 
 
 def _serve(argv: list[str]) -> int:
-    parser = _parser("serve", "Read dotenv lines from stdin, hold them in memory, hand them to `hotenv run`.",
+    parser = _parser("serve", "Hold dotenv lines from stdin in memory, for `hotenv run`.",
                      "  pass show deploy/env | hotenv serve --timeout 15m")
     add = parser.add_argument
-    add("-t", "--timeout", metavar="DUR", type=_parse_duration, default=IDLE_TIMEOUT,
-        help="end after this idle time: 300, 90s, 1h30m (default: 5m)")
-    add("--max-age", metavar="DUR", type=_parse_duration, default=MAX_DURATION, help="end after this time in any case")
+    duration: dict[str, Any] = {"metavar": "DUR", "type": _parse_duration}
+    add("-t", "--timeout", **duration, default=IDLE_TIMEOUT, help="idle time until it ends: 1h30m (default: 5m)")
+    add("--max-age", **duration, default=MAX_DURATION, help="end after this time in any case")
     add("-f", "--force", action="store_true", help="replace the session that is here")
     add("--background", action="store_true", help="return as soon as requests are accepted")
     add("--log", metavar="FILE", help="with --background: append the log (default: none)")
     add("--prompt", action="store_true", help="ask for each bare value `?text` on the terminal")
     add = parser.add_mutually_exclusive_group().add_argument
-    add("-q", "--quiet", action="store_const", dest="level", const="quiet", help="log no requests", default="")
-    add("-v", "--verbose", action="store_const", dest="level", const="verbose",
-        help="log commands with all arguments: some hold secrets")
+    level: dict[str, Any] = {"action": "store_const", "dest": "level", "default": ""}
+    add("-q", "--quiet", **level, const="quiet", help="log no requests")
+    add("-v", "--verbose", **level, const="verbose", help="log all arguments: some hold secrets")
     options = parser.parse_args(argv)
     if options.log is not None and not options.background:
-        raise HotenvError(EXIT_USAGE, "serve: --log goes with --background; in the foreground, redirect: 2>> FILE")
-    for descriptor in (0, 1, 2):  # a closed one would go to the next file: a socket must not be stderr
+        raise HotenvError(EXIT_USAGE, "serve: --log goes with --background; else redirect: 2>> FILE")
+    for descriptor in (0, 1, 2):  # a closed one would be given to the next file or socket
         if not _tried(os.fstat, descriptor):
             os.open(os.devnull, os.O_RDWR)
     if not _ours(os.geteuid()):
-        raise HotenvError(EXIT_SYSTEM, f"uid {OVERFLOW_UID} (nobody) is every stranger in this container: use another")
+        raise HotenvError(EXIT_SYSTEM, f"uid {OVERFLOW_UID} (nobody) is every stranger here: use another")
     if os.path.lexists(MARKER) and not options.force:
         raise _refusal()
     _harden("hotenv")
-    _call_c("mallopt", -3, 1 << 17)  # M_MMAP_THRESHOLD: what is large leaves no trace when it is freed
+    _call_c("mallopt", -3, 1 << 17)  # M_MMAP_THRESHOLD: what is large leaves no trace once freed
     if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # nothing is there yet to clean up
     response, count = _read_environment(options.prompt)
@@ -3849,25 +3781,22 @@ def _serve(argv: list[str]) -> int:
 
 
 def _read_environment(prompt: bool) -> tuple[bytes, int]:
-    """The encoded response, and how many variables are in it. Nothing else holds a value afterwards."""
+    """The encoded response, and how many variables it has. Nothing else holds a value then."""
     if os.isatty(0):
-        _say("type NAME=value lines, then Ctrl-D. What you type is seen; for a hidden value: NAME=? and --prompt")
+        _say("type NAME=value lines, then Ctrl-D. All is seen; to hide a value: NAME=? and --prompt")
     data = bytearray()
     try:
         for piece in iter(lambda: os.read(0, 1 << 20), b""):
             data += piece
             if len(data) > MAX_INPUT:
-                raise HotenvError(EXIT_INPUT, f"stdin holds more than {MAX_INPUT >> 20} MiB: is this the right file?")
+                raise HotenvError(EXIT_INPUT, f"stdin has over {MAX_INPUT >> 20} MiB: the right file?")
         os.close(0)
         os.open(os.devnull, os.O_RDWR)
     except OSError as error:
         raise _system_error(error, "cannot read stdin") from None
     if not data:
         _say("stdin is empty, and so is this session: did the left side of the pipe fail?")
-    entries: Iterable[Any] = _parse_entries(bytes(data))
-    if prompt:
-        entries = list(entries)  # a mistake in the last line comes before the first question
-    env = resolve_env(entries, _host_environment(), _ask if prompt else None)
+    env = resolve_env(_parse_entries(bytes(data)), _host_environment(), _ask if prompt else None)
     if not prompt and os.isatty(2) and any([value.startswith("?") for value in env.values()]):
         _say("a value that begins with `?` is taken as it is: to be asked for it, use --prompt")
     if os.environ.get("HOTENV_SOCKET") and os.isatty(2):
@@ -3883,12 +3812,14 @@ def _refusal() -> HotenvError:
         state = f"but cannot be believed ({error})"
         if error.code == EXIT_UNREACHABLE:
             state = "but nobody answers there any more"
-    advice = "--force replaces files only" if os.path.isdir(MARKER) else f"`{_invocation()} serve --force` replaces it"
+    advice = f"`{_invocation()} serve --force` replaces it"
+    if os.path.isdir(MARKER):
+        advice = "--force replaces files only"
     return HotenvError(EXIT_REFUSED, f"{MARKER} is here already, {state}; {advice}")
 
 
 def _outlive_script(work: Callable[..., int], *args: Any) -> int:
-    """Does what goes on for long; in a script after its last line: up to there Python keeps its syntax tree, 9 MB."""
+    """Does what takes long; in a script after its end, when its syntax tree, 9 MB, is gone."""
     frame = sys._getframe()
     while frame.f_back:
         frame = frame.f_back
@@ -3899,31 +3830,35 @@ def _outlive_script(work: Callable[..., int], *args: Any) -> int:
     return 0
 
 
-def _hold(options: argparse.Namespace, response: bytes, count: int, ready: Callable[[str], None] | None = None) -> int:
+def _hold(options: argparse.Namespace, response: bytes, count: int) -> int:
     """Binds, publishes and serves, and leaves nothing behind."""
     import atexit
     import resource
-    _call_c("malloc_trim", 0)  # what compiling and parsing have freed, and the copies of values in it, go back
+    _call_c("malloc_trim", 0)  # what parsing has freed, and the copies of values in it, go back
     signals, files = _Signals(), _SessionFiles()
     listener = reason = None
     try:
         listener = files.bind()
+        output = 0 if options.log is None else _open_private(options.log, "log")  # 0: /dev/null
         if signals.received:  # not later: with --force, publish ends another session
             raise _Afterwards(lambda: _die_of(signals.received))
         files.stamp(time.time() + min(options.timeout, options.max_age))
-        files.publish(options.force)  # whoever sees the marker sees a session: a signal now ends one
-        message = (f"session {files.id} ready: {count} variable{'s' * (count != 1)}, "
-                   f"idle timeout {_duration(options.timeout)}")
-        if ready:
-            ready(message)  # from here on, stderr is the log
-        talks = os.isatty(2) and options.level != "quiet"
-        log = _Log(options.level)
+        files.publish(options.force)  # from here on there is a session: a signal ends it
+        variables = f"{count} variable{'s' * (count != 1)}"
+        message = f"session {files.id} ready: {variables}, idle timeout {_duration(options.timeout)}"
+        if options.background:
+            os.write(3, message.encode())  # fails, and ends us, if the caller has gone
+            os.close(3)
+            os.dup2(output, 1)
+            os.dup2(output, 2)  # from here on, stderr is the log
+            os.chdir("/")
+        talks, log = os.isatty(2) and options.level != "quiet", _Log(options.level)
         if talks:
             log.add(f"hotenv: {message}")
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if soft < DESCRIPTORS:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (min(DESCRIPTORS, hard), hard))
-        reason = _Server(listener, response, files, log, options.timeout, options.max_age).run(signals)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(DESCRIPTORS, hard)), hard))
+        server = _Server(listener, response, files, log, options.timeout, options.max_age)
+        reason = server.run(signals)
     except FileExistsError:
         raise _refusal() from None
     except OSError as error:
@@ -3932,22 +3867,20 @@ def _hold(options: argparse.Namespace, response: bytes, count: int, ready: Calla
         if listener:
             listener.close()  # cleaning up needs a descriptor, and there may be no other left
         files.remove()
-        for path in files.made * (not reason):  # of a start that came to nothing, if nobody uses it by now
+        for path in files.made * (not reason):  # of a start that failed, if nobody uses it
             _tried(os.rmdir, path)
     if talks:
         log.add(f"hotenv: session {files.id} {reason}")
     log.close()
-    for signum in (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP):  # the interpreter, as it goes, gives
-        atexit.register(_signal.signal, signum, _signal.SIG_IGN)  # a late one its deadly meaning back
+    for signum in (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP):  # else the interpreter, as it
+        atexit.register(_signal.signal, signum, _signal.SIG_IGN)  # goes, makes a late one deadly
     return 0
 
 
 def _serve_in_background(options: argparse.Namespace, response: bytes, count: int) -> int:
-    """The child holds the session; the parent returns when requests are accepted, or with what went wrong."""
-    is_new = options.log is not None and not os.path.lexists(options.log)
-    log = os.open(os.devnull, os.O_RDWR) if options.log is None else _open_private(options.log, "log")
+    """A child holds the session; we return when it is ready, or with what went wrong."""
     news, report = os.pipe()
-    child = os.fork()  # before listen: the credentials that clients see are those of whoever called that
+    child = os.fork()  # before listen: clients see the credentials of who called that
     if child:
         os.close(report)
         message = os.read(news, PIPE_BUF).decode()
@@ -3955,38 +3888,28 @@ def _serve_in_background(options: argparse.Namespace, response: bytes, count: in
             if os.isatty(2) and options.level != "quiet":
                 _say(message)
             return 0
-        if is_new:
-            _tried(os.unlink, options.log)
         status = os.waitpid(child, 0)[1]
         if os.WIFSIGNALED(status):
             _die_of(os.WTERMSIG(status))
         return os.WEXITSTATUS(status) or EXIT_SYSTEM
     os.setsid()
-    os.dup2(log, 1)
     os.dup2(report, 3)
     os.closerange(4, 1 << 16)  # a lock or a pipe of the caller's is not to be held
-
-    def ready(message: str) -> None:
-        os.write(3, message.encode())  # fails, and ends us, when the caller was interrupted meanwhile
-        os.close(3)
-        os.dup2(1, 2)
-        os.chdir("/")
-
-    return _outlive_script(_hold, options, response, count, ready)
+    return _outlive_script(_hold, options, response, count)
 
 
 def _split(command: str, argv: list[str]) -> tuple[list[str], list[str]]:
-    """What stands before the first `--` is ours; what stands behind it is the target's, to the letter."""
+    """What stands before the first `--` is ours; what stands behind it is the target's."""
     at = argv.index("--") if "--" in argv else len(argv)
     own, target = argv[:at], argv[at + 1:]
     if not target and not {"-h", "--help"} & set(own):
-        typed = " ".join(map(_shown, [command, *own]))
-        raise HotenvError(EXIT_USAGE, f"{command}: what to run goes after `--`: {_invocation()} {typed} -- COMMAND...")
+        typed = " ".join(map(_shown, [_invocation(), command, *own]))
+        raise HotenvError(EXIT_USAGE, f"{command}: what to run goes after `--`: {typed} -- COMMAND...")
     return own, target
 
 
 def _as_utf8(words: Iterable[str]) -> list[str]:
-    """Arguments as text that stands for their bytes whatever the locale, as the environment's is."""
+    """Arguments as text that stands for their bytes whatever the locale, as _encoded has it."""
     return [os.fsencode(word).decode("utf-8", "surrogateescape") for word in words]
 
 
@@ -4018,52 +3941,53 @@ def _run(argv: list[str]) -> int:
 
     def become() -> NoReturn:
         if options.guards:
-            _run_hermetic(options.guards, command, env, snapshot, [options.socket] * bool(options.socket))
+            sockets = [options.socket] * bool(options.socket)
+            _run_hermetic(options.guards, command, env, snapshot, sockets)
         _exec(command, env)
 
     if not options.mask:
         become()
     if snapshot:
         _chosen(snapshot, options.no_mask, "--no-mask")
-    redactor = Redactor(snapshot, _names(options.no_mask))  # all values: the command may have the others too
+    redactor = Redactor(snapshot, _names(options.no_mask))  # all: it may ask for the rest
     if redactor.unmaskable:
-        _say(f"not masked, too short or an everyday word: {', '.join(map(_shown, redactor.unmaskable))}")
+        names = ", ".join(map(_shown, redactor.unmaskable))
+        _say(f"not masked, too short or an everyday word: {names}")
     return _run_masked(become, redactor)
 
 
 def _run_options(own: list[str]) -> argparse.Namespace:
-    parser = _session_parser("run", "Run a command with the session's environment; all after -- is its own.",
-                             "  hotenv run -- ./deploy.sh --to production\n\n"
-                             "Guards (--no-network, ...): hotenv hermetic --help")
+    parser = _parser("run", "Run a command with the session's environment.",
+                     "  hotenv run -- ./deploy.sh --to production\n\n"
+                     "Guards (--no-network, ...): hotenv hermetic --help")
     parser.usage = "hotenv run [options] -- COMMAND [ARG...]"
-    several: dict[str, Any] = {"action": "append", "default": []}
     add = parser.add_argument
-    add("--only", metavar="NAMES", **several, help="hand over these alone: NAME,PREFIX*,... (no boundary)")
+    add("--only", **_SEVERAL, help="hand over these alone: NAME,PREFIX*,... (no boundary)")
     add("--isolated", action="store_true", help="start from an allowlist (PATH, HOME, TERM, ...)")
-    add("--pass", metavar="NAMES", **several, dest="pass_through", help="with --isolated: hand over these of yours too")
-    add("--define", metavar="NAME=VALUE", **several, help="set a variable that is no secret: `ps` shows it")
-    add("--bin", metavar="DIR", **several, help="put a directory before PATH")
+    add("--pass", **_SEVERAL, dest="pass_through", help="with --isolated: these of yours too")
+    add("--define", **{**_SEVERAL, "metavar": "NAME=VALUE"}, help="set a variable that is no secret: `ps` shows it")
+    add("--bin", **{**_SEVERAL, "metavar": "DIR"}, help="put a directory before PATH")
     add("--mask", action="store_true", help="hide the values in output to a file or a pipe")
-    add("--no-mask", metavar="NAMES", **several, help="with --mask: let these be seen")
+    add("--no-mask", **_SEVERAL, help="with --mask: let these be seen")
     add("--optional", action="store_true", help="without a session, run the command as it is")
-    options, others = parser.parse_known_args(own)
-    if others:  # guards, or a mistake
+    if not {"-h", "--help"} & set(own):  # where a screen has no room for them
         _add_guard_options(parser)
-        options = parser.parse_args(own)
+    options = parser.parse_args(own)
+    guarded = options.profile or set(_ALLOWANCES) & set(_by_name(options.words))
     for wrong, message in (
-            (others and not _any_guard(options), "no guard is on: --no-network, ..., see: hotenv hermetic --help"),
-            (options.pass_through and not options.isolated, "--pass goes with --isolated: else the command gets all"),
+            (options.words and not guarded, "no guard is on: see hotenv hermetic --help"),
+            (options.pass_through and not options.isolated, "--pass goes with --isolated"),
             (any([text.find("=") < 1 for text in options.define]), "--define takes NAME=VALUE"),
             ("" in options.bin, "--bin takes a directory, and an empty name would be this one"),
             (options.no_mask and not options.mask, "--no-mask goes with --mask")):
         if wrong:
             raise HotenvError(EXIT_USAGE, f"run: {message}")
-    options.guards = _guard_words(options, os.environ) if others else []
+    options.guards = _guard_words(options, os.environ) if guarded else []
     return options
 
 
 def _chosen(snapshot: Mapping[str, str], only: Sequence[str], option: str = "--only") -> dict[str, str]:
-    """The variables that an option names, by NAME or PREFIX*; one that is not there is a usage error."""
+    """The variables that an option names; a name that fits none is a usage error."""
     wanted = _names(only)
     for each in wanted:
         if not any([_matches(name, [each]) for name in snapshot]):
@@ -4071,16 +3995,16 @@ def _chosen(snapshot: Mapping[str, str], only: Sequence[str], option: str = "--o
             near = map(_shown, difflib.get_close_matches(each.rstrip("*"), snapshot, 5, 0.5))
             raise HotenvError(EXIT_USAGE, f"{option}: the session has no {_shown(each) or 'empty name'}; "
                                           f"near it: {', '.join(near) or 'nothing'}")
-    return {name: value for name, value in snapshot.items() if not only or _matches(name, wanted)}
+    return {name: snapshot[name] for name in snapshot if not only or _matches(name, wanted)}
 
 
 def _dump(argv: list[str]) -> int:
-    parser = _session_parser("dump", "Print the session's environment.",
-                             "  hotenv dump --only TOKEN --format value | docker login --password-stdin ...")
+    parser = _parser("dump", "Print the session's environment.",
+                     "  hotenv dump --only TOKEN --format value | docker login --password-stdin")
     add = parser.add_argument
-    add("--only", metavar="NAMES", action="append", default=[], help="print these alone: NAME,PREFIX*,...")
-    add("--format", metavar="FORMAT", choices="plain dotenv sh json nul names value".split(), default="plain",
-        help="plain (KEY=VALUE), dotenv (to be parsed), sh (for eval), json, nul, names, value (one, raw)")
+    add("--only", **_SEVERAL, help="print these alone: NAME,PREFIX*,...")
+    add("--format", metavar="FORMAT", choices=[*_FORMATS], default="plain", help="plain (KEY=VALUE), dotenv "
+        "(to be parsed), sh (for eval), json, nul, names, value (one, raw)")
     add("--json", action="store_const", dest="format", const="json", help="as --format json")
     options = parser.parse_args(argv)
     _harden()  # a core of ours would hold the values
@@ -4088,35 +4012,36 @@ def _dump(argv: list[str]) -> int:
     return _write(1, _formatted(_chosen(snapshot, options.only), options.format))
 
 
-def _server_state(pid: int) -> str:
-    """A letter as `ps` has it (T: stopped); '' if that process is not there, or is no server of ours."""
+def _server_of(session: _Session, peer_uid: int | None) -> tuple[socket.socket, int, str]:
+    """A connection, the server's process, and its state as a letter of `ps` (T: stopped), or '' if
+    that process is not to be seen, or is no server of ours."""
+    sock: socket.socket = _connect(session, peer_uid)
+    pid = _peer(sock)[0]
     if sys.platform != "linux":
         row = os.popen(f"ps -o state=,command= -p {pid}").read()
-        return row[:1] if "hotenv" in row else ""
+        return sock, pid, row[:1] * ("hotenv" in row)
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             name, _, rest = file.read().partition(b"(")[2].rpartition(b") ")
     except OSError:
-        return ""
-    return rest[:1].decode() if name == b"hotenv" else ""
+        return sock, pid, ""
+    return sock, pid, rest[:1].decode() * (name == b"hotenv")
 
 
 def _look(session: _Session, peer_uid: int | None, about: dict[str, Any]) -> None:
-    """Notes what can be told of a session without asking it (its timer runs on); raises why it is not live."""
-    about["socket"] = session.path
+    """Notes what can be told of a session without asking it; raises why it is not live."""
+    about["socket"], link = session.path, session.path[:-len(".sock")]
     if session.source.endswith(MARKER):
         about["marker"] = os.path.abspath(session.source)
     try:
-        link = session.path[:-len(".sock")]
-        about.update(since=os.lstat(link).st_mtime, directory=os.readlink(link), ends=os.stat(session.path).st_mtime)
+        about.update(directory=os.readlink(link), since=os.lstat(link).st_mtime)
+        about["ends"] = os.stat(session.path).st_mtime
     except OSError:
         pass  # a forwarded socket, or one that is gone
-    sock = _connect(session, peer_uid)
-    pid = _peer(sock)[0]
+    sock, pid, state = _server_of(session, peer_uid)
     sock.close()
-    state = _server_state(pid)
     if state == "T":
-        raise session.unreachable(None, "its process is stopped (Ctrl-Z?): `fg` continues it, `stop` ends it")
+        raise session.unreachable(None, "its process is stopped (Ctrl-Z?): `fg`, or `stop` to end it")
     about.update(live=True, pid=pid)
     if not state:  # somebody forwards for it: the socket's time is not the session's
         about.update(pid=None, since=None, ends=None)
@@ -4135,54 +4060,59 @@ def _all_sessions() -> list[_Session]:
 
 def _status(argv: list[str]) -> int:
     import json
-    parser = _session_parser("status", "Whether a session is live, and until when. Asks it nothing: its timer runs on.",
-                             "  hotenv status -q || pass show deploy/env | hotenv serve --background")
+    parser = _parser("status", "Whether a session is live, and until when; its timer runs on.",
+                     "  hotenv status -q || pass show deploy/env | hotenv serve --background")
+    parser.add_argument("--all", action="store_true", help="all of yours, the dead ones too")
     add = parser.add_mutually_exclusive_group().add_argument
     add("--json", action="store_true", help="print JSON; times are seconds since 1970, or null")
     add("-q", "--quiet", action="store_true", help="print nothing: the exit code says it")
-    parser.add_argument("--all", action="store_true", help="all sessions of yours, the dead ones too")
     options = parser.parse_args(argv)
     found: list[dict[str, Any]] = []
     failure: HotenvError | None = None
-    sessions: list[Any] = [*_all_sessions()] if options.all else [None]  # the one that is found from here
+    sessions: list[Any] = [*_all_sessions()] if options.all else [None]  # None: the nearest
     for session in sessions:
-        found.append({"live": False, **dict.fromkeys("directory socket marker pid since ends".split())})
+        found.append(dict.fromkeys("live directory socket marker pid since ends".split()))
+        found[-1]["live"] = False
         try:
             _look(session or _locate(options.socket), options.peer_uid, found[-1])
         except HotenvError as error:
             failure = error
-    if options.all:
-        live = any([each["live"] for each in found])
-        failure = None if live else HotenvError(EXIT_NO_SESSION, "no session of yours is live")
+    if any([each["live"] for each in found]):
+        failure = None
+    elif options.all:
+        failure = HotenvError(EXIT_NO_SESSION, "no session of yours is live")
+    if options.quiet:
+        return failure.code if failure else 0
     if options.json:
         _write(1, json.dumps(found if options.all else found[0], indent=2) + "\n")
-    elif not options.quiet and (options.all or not failure):
+    elif options.all or not failure:
         _write(1, "\n".join(map(_status_lines, found)))
-    if failure and not options.quiet:
+    if failure:
         raise failure
-    return failure.code if failure else 0
+    return 0
 
 
 def _status_lines(found: Mapping[str, Any]) -> str:
     text = "live\n" if found["live"] else "dead\n"
-    for key in "directory socket marker pid since ends".split():
-        value = found[key]
-        shown = "unknown" if value is None else _shown(str(value))
+    for key, value in [*found.items()][1:]:
         if value and key in ("since", "ends"):
-            shown = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
             left = int(value - time.time())
+            value = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
             if found["live"] and left > 0:
-                shown += f", in {_duration(left)}"
-        text += f"{key:<10} {shown}\n"
+                value += f", in {_duration(left)}"
+        text += f"{key:<10} {_shown(str(value or 'unknown'))}\n"
     return text
 
 
 def _stop(argv: list[str]) -> int:
-    parser = _session_parser("stop", "End this directory's session; returns when its files are gone.", "  hotenv stop")
-    parser.add_argument("--all", action="store_true", help="end all of yours, and clear what dead ones left")
+    parser = _parser("stop", "End this directory's session; returns when its files are gone.",
+                     "  hotenv stop")
+    parser.add_argument("--all", action="store_true", help="all of yours; clears what dead ones left")
     options = parser.parse_args(argv)
     sessions = _all_sessions() if options.all else [_locate(options.socket)]
-    failure = None if sessions else HotenvError(EXIT_NO_SESSION, "no session of yours is left: nothing to stop")
+    if not sessions:
+        raise HotenvError(EXIT_NO_SESSION, "no session of yours is left: nothing to stop")
+    status = 0
     for session in sessions:
         try:
             _end_session(session, options.peer_uid)
@@ -4190,29 +4120,26 @@ def _stop(argv: list[str]) -> int:
             if options.all and error.code == EXIT_UNREACHABLE:
                 _remove_socket(session.path)
             else:
-                failure = error
-    if failure:
-        raise failure
-    return 0
+                _say(str(error))
+                status = error.code
+    return status
 
 
 def _end_session(session: _Session, peer_uid: int | None) -> None:
     import select
-    shown, sock = _shown(session.path), _connect(session, peer_uid)
-    pid = _peer(sock)[0]
-    state = _server_state(pid)
-    if not select.select([sock], [], [], 0)[0]:  # it has not ended: the process is still the one of `state`
+    shown, (sock, pid, state) = _shown(session.path), _server_of(session, peer_uid)
+    if not select.select([sock], [], [], 0)[0]:  # not ended: the process is that of `state`
         if not state:
-            raise HotenvError(EXIT_SYSTEM, f"who serves {shown} cannot be told from here (it is forwarded, or of "
-                                           "another pid namespace): run `stop` where the session was started")
+            raise HotenvError(EXIT_SYSTEM, f"who serves {shown} cannot be told from here (forwarded, or of another "
+                                           "pid namespace): run `stop` where the session was started")
         try:
             os.kill(pid, _signal.SIGTERM)
             os.kill(pid, _signal.SIGCONT)  # a stopped one would wait with its end
         except ProcessLookupError:
             pass  # it has ended meanwhile
         except PermissionError:
-            raise HotenvError(EXIT_SYSTEM, f"the process that serves {shown} is not yours to end") from None
-        select.select([sock], [], [], EXCHANGE_TIME)  # till it ends with the process, which has cleaned up by then
+            raise HotenvError(EXIT_SYSTEM, f"who serves {shown} is not yours to end") from None
+        select.select([sock], [], [], EXCHANGE_TIME)  # ends with the process, all cleaned up
     sock.close()
     give_up = time.monotonic() + EXCHANGE_TIME
     while os.path.exists(session.path):
@@ -4223,14 +4150,15 @@ def _end_session(session: _Session, peer_uid: int | None) -> None:
 
 def _shellenv(argv: list[str]) -> int:
     import shlex
-    parser = _parser("shellenv", "Print a shell function `hotenv` that runs this file: short, and compiled only once.",
-                     '  eval "$(python3 ~/trusted/hotenv.py shellenv)"     # in ~/.profile, ~/.bashrc or ~/.zshrc\n'
-                     "  python3 ~/trusted/hotenv.py shellenv fish | source  # in ~/.config/fish/config.fish")
-    parser.add_argument("shell", nargs="?", default="sh", choices=["sh", "bash", "zsh", "fish"], help="its syntax")
+    parser = _parser("shellenv", "Print a shell function `hotenv` that runs this file, compiled only once.",
+                     '  eval "$(python3 ~/trusted/hotenv.py shellenv)"      # ~/.profile, ~/.bashrc or ~/.zshrc\n'
+                     "  python3 ~/trusted/hotenv.py shellenv fish | source  # ~/.config/fish/config.fish")
+    parser.add_argument("shell", nargs="?", default="sh", choices="sh bash zsh fish".split())
     shell, path = parser.parse_args(argv).shell, os.path.realpath(__file__)
-    # By the loader that `import` has, so that a .pyc serves; by its path, so that it is this very file.
+    # By the loader that `import` has, so that a .pyc serves; by its path, so that it is this file.
     program = ("import sys; from _frozen_importlib_external import SourceFileLoader as Loader; "
-               f"hotenv = sys.modules['hotenv'] = type(sys)('hotenv'); hotenv.__file__ = {path!r}; "
+               "hotenv = sys.modules['hotenv'] = type(sys)('hotenv'); "
+               f"hotenv.__file__ = {path!r}; "
                f"Loader('hotenv', {path!r}).exec_module(hotenv); sys.exit(hotenv.main())")
     words = " ".join(map(shlex.quote, [sys.executable or "python3", "-I", "-S", "-c", program]))
     if shell == "fish":
@@ -4255,14 +4183,14 @@ def _hermetic(argv: list[str]) -> int:
 
 
 def _mcp(argv: list[str]) -> int:
-    parser = _session_parser("mcp", "Serve shells with the session's environment to an agent: MCP on stdio, masked.",
-                             "  claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log")
+    parser = _parser("mcp", "Shells with the session's environment for an agent, masked: MCP on stdio.",
+                     "  claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log")
     add = parser.add_argument
-    add("--policy", metavar="FILE", help='JSON: {"allow": [...], "deny": [...]}, first words of commands; advisory')
-    add("--audit", metavar="FILE", help="append a JSON line at the start and the end of each command")
-    add("--remote", metavar="NAME=CMD", action="append", default=[],
+    add("--policy", metavar="FILE", help='JSON: {"allow": [...], "deny": [...]}, first words; advisory')
+    add("--audit", metavar="FILE", help="append a JSON line at the start and end of each command")
+    add("--remote", **{**_SEVERAL, "metavar": "NAME=CMD"},
         help="let the agent open a shell by CMD, such as `ssh -T host`")
-    add("--no-mask", metavar="NAMES", action="append", default=[], help="let these values be seen: NAME,PREFIX*,...")
+    add("--no-mask", **_SEVERAL, help="let these values be seen: NAME,PREFIX*,...")
     options = parser.parse_args(argv)
     remotes = dict([text.partition("=")[::2] for text in options.remote])
     if not all(remotes) or not all(remotes.values()):
@@ -4287,12 +4215,11 @@ advanced:
   help [TOPIC], version   masking, hermetic, mcp, dotenv, sessions, or a command
 
 A session ends after 5 idle minutes. See `hotenv COMMAND --help`.
-""", "sessions": r"""Which one: --socket PATH, else HOTENV_SOCKET, else the nearest .hotenv from here upward;
-`serve` heeds the last alone. Marker and server must be yours or root's; --peer-uid N allows user
-N's server. Files: $XDG_RUNTIME_DIR/hotenv, or /tmp/hotenv-UID (0700), holds ID.sock, whose time is
-the end of the session, and ID, a link to the project, for `status --all` and `stop --all`;
-guards-* are copies of hotenv for guarded programs. .hotenv (0600) says socket=PATH.
-
+""", "sessions": r"""Which one: --socket PATH, else HOTENV_SOCKET, else the nearest .hotenv upward;
+`serve` heeds only that. Marker and server must be yours or root's; --peer-uid N allows user N's
+server. Files: $XDG_RUNTIME_DIR/hotenv, or /tmp/hotenv-UID (0700), holds ID.sock, whose time is
+the session's end, and ID, a link to the project, for `status --all` and `stop --all`; guards-*
+are copies of hotenv for guarded programs. .hotenv (0600) says socket=PATH.
 A worktree, or any other directory (until `unset HOTENV_SOCKET`):
     export HOTENV_SOCKET=$(cut -d= -f2- ../main/.hotenv)
 A container gets one socket, and no more:
@@ -4303,38 +4230,32 @@ Another host: ssh forwards the socket to a directory there that is yours alone. 
     ssh host 'mkdir -p -m 700 ~/.hotenv-forward && rm -f ~/.hotenv-forward/s.sock'
     ssh -o ExitOnForwardFailure=yes -R /home/me/.hotenv-forward/s.sock:"$SOCKET" host
     host$ hotenv run --socket ~/.hotenv-forward/s.sock -- ./deploy.sh
-Protocol, a line of JSON: {"command":"dump"} or {"command":"run","args":["ls"]} (for the log), at
-most 256 KiB. The answer: {"env":{"NAME":"..."}} or {"error":"BAD_REQUEST","message":"..."}.
-""", "dotenv": r"""NAME=value or export NAME=value; names are letters, digits, _ . and -. Blanks around either do
-not count; # begins a comment at the start of a line or after a blank; the last of several wins.
-'...' is literal, but for \\ and \'. "..." knows \n \r \t \\ \" \' \a \b \f \v. Both may span
-lines. ${NAME} is what an earlier line set, else what the environment of `serve` has, else empty.
-$NAME is literal. With --prompt a bare ?text is asked for, showing text; NAME=? asks for NAME.
-${NAME:-word} is word where NAME is not set or empty; ${NAME:+word} where it is neither, else
-empty; ${NAME:?word} refuses the input where it is one. Without the colon, empty counts as set.
-
-Unlike python-dotenv 1.2: the first malformed line refuses all, as skipping on would publish
-pieces of secrets as names; so do a name without =, unless exported after its definition, and an
-odd ${. \${ is a literal ${. Defaults nest. References may expand to 64 MiB. CR ends a line. NUL
-and bad UTF-8 are refused. A wrapped base64 line like c2Vj= is an entry: quote such values.
-""", "masking": r"""`run --mask`, mcp, ShellSession and Redactor show a value of the session as [hidden:NAME], also
-what --only left out: as it is, in base64 (at any offset, URL-safe too), hex, percent-encoding,
-JSON, HTML, shell quoting, Python's repr; of several lines, also each of 8 or more characters; of
-4 to 7 characters, as whole words. Not masked, but named on stderr: up to 3 characters, numbers of
-up to 5 digits, variables of the allowlist of --isolated (HOME, PATH, ...), and, in whatever case:
-    true false yes no on off null none nil undefined default enabled disabled auto always never
-    debug info notice warn warning error fatal critical trace verbose test tests testing dev devel
-    development local localhost stage staging prod production live main master user users root admin
-    administrator guest public private postgres postgresql mysql mariadb redis mongodb sqlite
-    sqlite3 memory http https utf-8 utf8 json text plain us-east-1 us-west-2 eu-west-1 eu-central-1
+Protocol, a line of JSON, at most 256 KiB: {"command":"dump"} or {"command":"run","args":["ls"]}
+(for the log). The answer: {"env":{"NAME":"..."}} or {"error":"BAD_REQUEST","message":"..."}.
+""", "dotenv": r"""NAME=value or export NAME=value; names are letters, digits, _ . and -. Blanks around
+either do not count; # begins a comment at the start of a line or after a blank; the last of
+several wins. '...' is literal, but for \\ and \'; "..." knows \n \r \t \\ \" \' \a \b \f \v; both
+may span lines. With --prompt a bare ?text is asked for, showing text; NAME=? asks for NAME.
+$NAME is literal. ${NAME} is what an earlier line set, else what the environment of `serve` has,
+else empty; where it is empty, ${NAME:-word} is word, and ${NAME:?word} refuses the input; where
+it is not, ${NAME:+word} is word. Without the colon an empty one counts as set. Defaults nest.
+The first malformed line refuses all, as skipping on would publish pieces of secrets as names; so
+do a name without =, unless exported after its definition, an odd ${ (\${ is a literal one), NUL,
+bad UTF-8, and references to over 64 MiB. A wrapped base64 line like c2Vj= is an entry: quote it.
+""", "masking": r"""`run --mask`, mcp, ShellSession and Redactor show a value of the session, also one
+that --only left out, as [hidden:NAME]: as it is, in base64 (at any offset, URL-safe too), hex,
+percent-encoding, JSON, HTML, shell quoting, Python's repr; of several lines, also each of 8 or
+more characters; of 4 to 7 characters, as whole words. Seen are a piece of a value, its reverse,
+gzip, one letter a line, a short word right behind a colour code, and all else.
 --no-mask NAME,PREFIX* lets others be seen, where a value is a word that output is full of.
-A terminal is left as it is, with a word. Output comes at once, but for what may begin a value.
-Seen are a piece of a value, its reverse, gzip, one letter a line, a short word right behind a
-colour code, and all else. Output after the end of the command is lost.
-""", "hermetic": r"""Linux itself (seccomp, Landlock) holds a guard for any program and all that it starts. In a
-Python an audit hook in front knows names and paths, and reports. Where the kernel cannot (macOS,
-not x86-64, aarch64 or riscv64, old kernels, some containers), a Python has its hook alone, as
---trace says; any other program is refused, with 1.
+A terminal is left as it is, with a word. Output comes at once, but for what may begin a value;
+what comes after the end of the command is lost.
+Not masked, but named on stderr: up to 3 characters, numbers of up to 5 digits, variables of the
+allowlist of --isolated (HOME, PATH, ...), and, in whatever case:
+""", "hermetic": r"""Linux itself (seccomp, Landlock) holds a guard for any program and all it starts. In
+a Python an audit hook in front knows names and paths, and reports. Where the kernel cannot
+(macOS, not x86-64, aarch64 or riscv64, old kernels, some containers), a Python has its hook
+alone, as --trace says; any other program is refused, with 1.
 --no-network. Kernel: sockets but unix, netlink and TCP; connecting by TCP (before Linux 6.7 all
   TCP, but for a Python); io_uring. Hook: looking up names, listening for other machines.
   Neither: unix sockets by path (docker.sock), connections that are open already.
@@ -4342,8 +4263,8 @@ not x86-64, aarch64 or riscv64, old kernels, some containers), a Python has its 
   clouds hand out credentials (169.254.169.254, ...), only that very name opens it.
 --no-subprocess. Kernel: fork, exec; threads stay. Neither: asking systemd, docker or cron to
   start something. `#!/usr/bin/env node` scripts: -- node script.js.
---fs-readonly[=PATH], --fs-write PATH. Kernel: writing (Linux 6.2), but below --fs-write,
-  /dev/null and its like, /dev/shm, to stdout and stderr; without --fs-write chmod and chown too.
+--fs-readonly[=PATH], --fs-write PATH. Kernel: writing (Linux 6.2), but below --fs-write, to
+  /dev/null and its like, /dev/shm, stdout, stderr; without --fs-write chmod and chown too.
   Hook: reads outside PATH (=/ allows all); another program takes --fs-readonly=/ alone.
 --strict-imports. Hook alone: extension modules but Python's own, ctypes, cffi.
 --profile: net-hermetic (localhost is allowed), exec-deny, fs-readonly, strict-imports, all.
@@ -4363,15 +4284,15 @@ loosens one counts from where it is switched on last, or later. `run` reads thes
         "args": ["-c", "cd /path/to/project && exec python3 hotenv.py mcp"]}}}
 The second is for .mcp.json, Claude Desktop, Cursor, Gemini CLI; VS Code has "servers", "type":
 "stdio". Tools: session_open, _exec, _list, _close. Revisions 2024-11-05 to 2025-11-25.
-Start `hotenv serve` first. Each call is a use and starts its idle time anew: --max-age bounds it.
-When it ends, its shells close at the next call. Names are shown, values masked, but those of
+Start `hotenv serve` first. Each call starts its idle time anew; --max-age bounds it; when it
+ends, its shells close at the next call. Names are shown, values masked, but those of
 --no-mask NAME,PREFIX*. --remote web="ssh -T web.example" lets the agent open a shell there.
 --policy FILE: {"allow": ["git", "make"], "deny": ["sudo"]}, or one of them: first words of all
 simple commands; what cannot be told apart is refused. Advice: make runs anything.
---audit FILE: a JSON line at the start and the end of each command, masked; 0600, never through a
+--audit FILE: a JSON line at the start and end of each command, masked; 0600, never through a
 link. A command whose start cannot be written does not run.
 A command has no terminal and an empty stdin. A time limit (30 s) is one Ctrl-C, and 2 s later a
-kill: a new shell has the directory and exports of the old, and the result says shell_restarted.
+kill: a new shell has the old one's directory and exports, and the result says shell_restarted.
 It is no boundary: who runs commands can send secrets anywhere. Give an agent what it may use.
 """}
 

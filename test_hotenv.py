@@ -3448,25 +3448,15 @@ def test_dump_prints_names_and_values_a_full_disk_is_8_and_a_closed_pipe_is_no_e
         refusal(called(project, "dump", "--only", wrong), 2)
     plain, project.program = project.program, ["sh", "-c", '"$@" | head -c 1', "sh", *project.program]
     assert outcome(project.hotenv("dump"))[1:] == (b"A", b"")
-    if not os.path.exists("/dev/full"):
-        pytest.skip("needs /dev/full")
     project.program = plain
-    with open("/dev/full", "wb") as full:
-        refusal(project.hotenv("dump", stdout=full), 8)
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "wb") as full:
+            refusal(project.hotenv("dump", stdout=full), 8)
 
 
 ODD_PIECES = ["'", '"', "\\", "`", "$", "${", "${A}", "$(", "}", "#", " #", "\n", "\r", "\r\n", "\t", "\v", "\f",
               "\x1c", "\x85", "\xa0", "\u2028", "\u3000", "\ufeff", "\x1b[31m", "=", " ", "export ", "?", "!", "~",
               "*", "%", "a", "Zz", "0", "\u00e9", "\u20ac", "\U0001f511", "\x7f", *map(chr, range(1, 32))]
-
-
-def random_values(count):
-    dice = random.Random(SEED)
-    values = ["", "-n", "?ask", "\\r\r'\\'", "  lead and trail  ", *ODD_PIECES, *[each * 2 for each in ODD_PIECES],
-              *["x" + each for each in ODD_PIECES], *[each + "x" for each in ODD_PIECES]]
-    while len(values) < count:
-        values.append("".join(dice.choice(ODD_PIECES) for _ in range(dice.randrange(1, 12))))
-    return {"V%d" % number: value for number, value in enumerate(values)}
 
 
 @pytest.fixture(scope="module")
@@ -3476,7 +3466,12 @@ def odd():
         for plain, escape in (("\\", "\\\\"), ('"', '\\"'), ("\r", "\\r"), ("${", "\\${")):
             value = value.replace(plain, escape)
         return '"%s"' % value
-    values = random_values(amount(8000))
+    dice = random.Random(SEED)
+    values = ["", "-n", "?ask", "\\r\r'\\'", "  lead and trail  ", *ODD_PIECES, *[each * 2 for each in ODD_PIECES],
+              *["x" + each for each in ODD_PIECES], *[each + "x" for each in ODD_PIECES]]
+    while len(values) < amount(8000):
+        values.append("".join(dice.choice(ODD_PIECES) for _ in range(dice.randrange(1, 12))))
+    values = {"V%d" % number: value for number, value in enumerate(values)}
     for shared in standing("".join("%s=%s\n" % (name, quoted(value)) for name, value in values.items()).encode()):
         shared.values = values
         assert json.loads(shared.ask().decode())["env"] == values
@@ -3516,7 +3511,6 @@ def shells():
 
 
 def evaluated(project, shell, text):
-    """The environment of a shell that has evaluated this."""
     (project.root / "eval").write_bytes(text)
     script = 'eval "$(cat "$1")" && exec %s -0' % ENV
     done = subprocess.run([shell, *["-f"][:shell == "zsh"], "-c", script, shell, str(project.root / "eval")],
@@ -3562,20 +3556,17 @@ def test_sh_carries_every_value_and_every_name_but_those_that_a_shell_keeps_for_
 
 
 # A server of ours makes no such names; another implementation may.
-UNCARRIED = [("sh", name, "s3cr3t") for name in (*sorted(SHELLS_OWN), "a.b", "c-d", "1E", "a b", "\u00c9", "A;echo")]
-ODD = [*[("sh", name, "s3cr3t") for name in ("PIPESTATUS", "ARGV0", "ZLE_RPROMPT_INDENT")],
-       *[("dotenv", name, "s3cr3t") for name in ("a b", "\u00e9", "A\nB")], ("dotenv", "A", "s3cr3t\udcff"),
-       ("json", "A", "s3cr3t\udcff"), ("names", "A\nB", "s3cr3t")]
+UNCARRIED = [("sh", name) for name in (*sorted(SHELLS_OWN), "a.b", "c-d", "1E", "a b", "\u00c9", "A;echo")]
+ODD = [("sh", "PIPESTATUS"), ("sh", "ARGV0"), ("sh", "ZLE_RPROMPT_INDENT"), ("dotenv", "a b"), ("dotenv", "\u00e9"),
+       ("dotenv", "A\nB"), ("dotenv", "A", "\udcff"), ("json", "A", "\udcff"), ("names", "A\nB")]
 
 
 def test_what_a_format_cannot_carry_is_refused_by_name(project, answerer):
-    """Half of an environment is worse than none."""
     server, some = answerer(), random.Random(SEED).sample(UNCARRIED, min(amount(300), len(UNCARRIED)))
-    for form, name, value in some + ODD:
-        server.response = json.dumps({"env": {"FINE": "s3cr3t", name: value}}).encode() + b"\n"
+    for form, name, *end in some + ODD:
+        server.response = json.dumps({"env": {"FINE": "s3cr3t", name: "".join(["s3cr3t", *end])}}).encode() + b"\n"
         done = called(project, "dump", "--format", form, "--socket", server.path)
-        message = refusal(done, 2)
-        shown = name.replace("\n", "\\n")
+        message, shown = refusal(done, 2), name.replace("\n", "\\n")
         assert shown in message and form in message and "s3cr3t" not in message and done.stdout == b"", (form, name)
     found = called(project, "dump", "--format", "nul", "--socket", server.path)  # carries them all
     assert environment_of(found) == {b"FINE": b"s3cr3t", b"A\nB": b"s3cr3t"}
@@ -3591,7 +3582,7 @@ def status_of(project, *options, code=0, **more):
     return json.loads(done.stdout.decode())
 
 
-def test_status_tells_what_is_live_and_asks_nothing(project):
+def test_status_and_stop_of_a_live_session_which_is_asked_nothing_a_dead_one_and_none(project):
     server = project.serve(b"A=s3cr3t\n", "--timeout", "5m", stderr=PIPE)
     (project.dir / "below").mkdir()
     ends, path, marker = project.ends_at(), project.socket_path(), str(project.marker)
@@ -3606,9 +3597,6 @@ def test_status_tells_what_is_live_and_asks_nothing(project):
     assert project.run("true").returncode == 0 and project.ends_at() > ends
     assert ended(server, signal.SIGTERM) == 0
     assert server.stderr.read().decode().split()[2:] == ["run", "true"]  # and that is all there is in the log
-
-
-def test_status_and_stop_where_there_is_no_session_or_a_dead_one(project):
     assert "serve <" in refusal(called(project, "status"), 3) and status_of(project, code=3)["live"] is False
     refusal(called(project, "stop"), 3)
     project.serve().kill()
@@ -3862,25 +3850,24 @@ MISTAKES = {
     "start": "hotenv serve", "up": "hotenv serve", "exec ls": "hotenv run", "get API_KEY": "dump|status",
     "show": "dump|status", "list": "dump|status", "env": "dump|status", "end": "hotenv stop", "kill": "hotenv stop",
     "down": "hotenv stop", "./here.sh -f": r"run -- \./here\.sh", "/bin/ls": "run -- /bin/ls", "-- env": "run -- env",
-    "sh -c ls": "run -- sh", "statsu": "hotenv status",
-    "serve extra": "serve <", "serve --nonsense": "--nonsense", "serve -q -v": "not allowed with|-q.*-v",
-    "serve --quiet --verbose": "not allowed with|quiet.*verbose", "serve -qv": "not allowed with|-q",
-    "serve --time 5": "--time", "serve --back": "--back", "serve -t": "--timeout|-t", "serve --log x": "--background",
-    "serve --max-age 0": "above 0|366", "serve --quiet=yes": "--quiet", "serve --socket /x": "--socket",
-    **{"serve -t " + wrong: "duration.*5m" for wrong in (
-        "0", "-1", "367d", "x", "nan", "inf", "1e3", "1m1h", "0x10", "0s", "\u0665", "9" * 5000, "5_m")},
-    "run": "run .*-- COMMAND", "run --": "run .*-- COMMAND", "run true": "--", "run --opt -- true": "--opt",
-    "run --pass X -- true": "--isolated", "run --isolate -- true": "--isolated", "run --masked -- true": "--mask",
-    "run --nomask X -- true": "--no-mask", "run --optionl -- true": "--optional", "run --no-mask X -- true": "--mask",
-    "run --peer-uid x -- true": "--peer-uid", "run --socket": "--socket", "run extra -- true": "extra",
-    "run --define NO -- true": "NAME=VALUE", "run --define =1 -- true": "NAME=VALUE", "run --bin= -- true": "--bin",
-    "run --trace -- true": "guard", "dump extra": "extra", "dump --form json": "--form", "dump --format xml": "json",
-    "dump --peer-uid -": "--peer-uid", "status --jsn": "--json", "status now": "now", "stop --al": "--al",
-    "stop now": "now", "help nonsense": "masking|serve", "mcp --remote web": "NAME=CMD", "mcp extra": "extra",
-    "shellenv tcsh": "fish"}
+    "sh -c ls": "run -- sh", "statsu": "hotenv status", "serve extra": "serve <", "serve --nonsense": "--nonsense",
+    "serve -q -v": "not allowed with|-q.*-v", "serve --quiet --verbose": "not allowed with|quiet.*verbose",
+    "serve -qv": "not allowed with|-q", "serve --time 5": "--time", "serve --back": "--back",
+    "serve -t": "--timeout|-t", "serve --log x": "--background", "serve --max-age 0": "above 0|366",
+    "serve --quiet=yes": "--quiet", "serve --socket /x": "--socket",
+    **{"serve -t " + wrong: "duration.*5m" for wrong in ("0", "-1", "367d", "x", "nan", "inf", "1e3", "1m1h", "0x10",
+    "0s", "\u0665", "9" * 5000, "5_m")}, "run": "run .*-- COMMAND", "run --": "run .*-- COMMAND", "run true": "--",
+    "run --opt -- true": "--opt", "run --pass X -- true": "--isolated", "run --isolate -- true": "--isolated",
+    "run --masked -- true": "--mask", "run --nomask X -- true": "--no-mask", "run --optionl -- true": "--optional",
+    "run --no-mask X -- true": "--mask", "run --peer-uid x -- true": "--peer-uid", "run --socket": "--socket",
+    "run extra -- true": "extra", "run --define NO -- true": "NAME=VALUE", "run --define =1 -- true": "NAME=VALUE",
+    "run --bin= -- true": "--bin", "run --trace -- true": "guard", "dump extra": "extra", "dump --form json": "--form",
+    "dump --format xml": "json", "dump --peer-uid -": "--peer-uid", "status --jsn": "--json", "status now": "now",
+    "stop --al": "--al", "stop now": "now", "help nonsense": "masking|serve", "mcp --remote web": "NAME=CMD",
+    "mcp extra": "extra", "shellenv tcsh": "fish"}
 
 
-def test_a_mistake_in_the_arguments_is_one_line_that_helps_and_2(project):
+def test_a_mistake_is_one_line_that_helps_and_2_no_command_prints_the_usage_and_the_program_is_named_as_called(project):
     executable(project.dir / "here.sh", "")
     wrong = []
     for typed, pattern in MISTAKES.items():
@@ -3889,6 +3876,12 @@ def test_a_mistake_in_the_arguments_is_one_line_that_helps_and_2(project):
         if not re.search(pattern, message) or len(message) > 1000 and len(typed) < 1000:
             wrong.append((typed, pattern, message))
     assert not wrong and project.files() == ["p/here.sh"]
+    for args in (["hermetic", "--nonsense", "--", "x"], ["run"], ["dump"]):
+        said = subprocess.run([sys.executable, os.path.relpath(str(HOTENV), str(project.dir)), *args], env=project.env,
+                              cwd=str(project.dir), stderr=PIPE, stdin=DEVNULL).stderr.decode()
+        assert "hotenv.py " in said and not re.search(r"[`\s]hotenv (run|serve|hermetic)\b", said[8:]), said
+    done = called(project)
+    assert done.returncode == 2 and done.stdout == b"" and b"usage: " in done.stderr and b"serve" in done.stderr
     # What cannot be run, or is not there, says what to do.
     project.serve(b"TOKEN=1\n")
     executable(project.dir / "orphan", "#!/no/such/python\n")
@@ -3899,38 +3892,24 @@ def test_a_mistake_in_the_arguments_is_one_line_that_helps_and_2(project):
             "on"), ("run --mask --no-mask Z -- true", 2, "no Z"), ("dump --only TOKNE", 2, "TOKEN")):
         done = called(project, *[word.replace("_", " ") for word in typed.split(" ")])
         assert words in refusal(done, code) and done.stdout == b"", typed
-
-
-def test_messages_name_the_program_as_it_was_called_and_no_command_prints_the_usage(project):
-    for args in (["hermetic", "--nonsense", "--", "x"], ["run"], ["dump"]):
-        said = subprocess.run([sys.executable, os.path.relpath(str(HOTENV), str(project.dir)), *args], env=project.env,
-                              cwd=str(project.dir), stderr=PIPE, stdin=DEVNULL).stderr.decode()
-        assert "hotenv.py " in said and not re.search(r"[`\s]hotenv (run|serve|hermetic)\b", said[8:]), said
-    done = called(project)
-    assert done.returncode == 2 and done.stdout == b"" and b"usage: " in done.stderr and b"serve" in done.stderr
-    project.serve()
     with on_terminal(*project.command(["mcp"]), cwd=project.dir, env=project.env) as (pid, terminal):
         assert re.match(rb"hotenv: .*waiting for .*(agent|client|JSON|MCP).*help mcp", read_until(terminal, rb"\n"))
 
 
-@pytest.mark.parametrize("command", [None, *COMMANDS])
-def test_help_fits_a_screen_and_shows_an_example(project, command):
-    own = [command] if command else []
-    ways = [[*own, "--help"], [*own, "-h"], *[["help", *own]] * (command not in TOPICS)]
-    answers = [called(project, *way, env={"COLUMNS": "100"}) for way in ways]
-    assert all((done.returncode, done.stderr) == (0, b"") for done in answers)
-    text, = {done.stdout.decode() for done in answers}
-    lines = text.splitlines()
-    assert 3 <= len(lines) <= 24 and max(map(len, lines)) <= 100
-    assert not command or any(command in line for line in lines[lines.index("example:"):])
-    assert command or re.search(r"(?is)everyday.*\bserve\b.*\brun\b.*advanced.*\bmcp\b", text)
-    assert command or all(name in text for name in (*COMMANDS, "version"))
-
-
-def test_a_topic_explains_and_version_and_dump_json_are_understood(session):
+def test_help_fits_a_screen_and_shows_an_example_a_topic_explains_and_version_and_dump_json_are_understood(session):
+    for command in None, *COMMANDS:
+        own = [command] if command else []
+        ways = [[*own, "--help"], [*own, "-h"], *[["help", *own]] * (command not in TOPICS)]
+        answers = [called(session, *way, env={"COLUMNS": "100"}) for way in ways]
+        assert all((done.returncode, done.stderr) == (0, b"") for done in answers)
+        text, = {done.stdout.decode() for done in answers}
+        lines = text.splitlines()
+        assert 3 <= len(lines) <= 24 and max(map(len, lines)) <= 100
+        assert not command or any(command in line for line in lines[lines.index("example:"):])
+        assert command or re.search(r"(?is)everyday.*\bserve\b.*\brun\b.*advanced.*\bmcp\b", text)
+        assert command or all(name in text for name in (*COMMANDS, "version"))
     for words in (["--version"], ["-V"], ["version"]):
-        done = called(session, *words)
-        assert (done.returncode, done.stdout) == (0, b"hotenv %s\n" % hotenv.__version__.encode())
+        assert outcome(called(session, *words))[:2] == (0, b"hotenv %s\n" % hotenv.__version__.encode())
     done = called(session, "dump", "--json")
     assert b"--format json" in done.stderr if done.returncode else json.loads(done.stdout.decode())["A"] == "1"
     for topic in TOPICS:
@@ -4004,7 +3983,7 @@ def test_an_empty_stdin_is_an_empty_session_and_stderr_says_so(project):
         assert said[-1].endswith("dump -") and (text or "empty" in said[0]) and project.run("true").returncode == 0
 
 
-def test_what_cannot_be_read_is_refused_and_a_refused_input_creates_nothing(project):  # invariant 2
+def test_what_cannot_be_read_or_a_signal_ends_creates_nothing_and_no_stderr_is_needed(project):  # invariant 2
     descriptor = os.open(os.devnull, os.O_WRONLY)
     assert "stdin" in refusal(project.hotenv("serve", stdin=descriptor), 8)
     os.close(descriptor)
@@ -4014,6 +3993,15 @@ def test_what_cannot_be_read_is_refused_and_a_refused_input_creates_nothing(proj
         for _ in range(65):
             pipe.write(big)
     assert b"64 MiB" in process.communicate(timeout=PATIENCE)[1] and process.returncode == 7 and project.files() == []
+    for words, code in (("run -- true", 3), ("dump", 3), ("serve --nonsense", 2), ("", 2), ("run", 2), ("serve", 7)):
+        done = project.hotenv(*words.split(), input=b"nonsense\n", preexec_fn=lambda: os.close(2))
+        assert (done.returncode, done.stdout) == (code, b"") and project.files() == []
+    for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT:
+        env = {"XDG_RUNTIME_DIR": str(project.base / "new")}
+        process, writer = project.held(env=env, preexec_fn=limits(CORE=(0, 0)))
+        os.write(writer, b"A=1\n" * 20000)
+        assert ended(process, number) == -number and process.stderr.read() == b"" and project.files() == []
+        os.close(writer)
     project.env["XDG_RUNTIME_DIR"] = str(project.base / "not" / "there")
     texts = (b"=", b"A", b"A='", b"A=1\nB\n", b"A=${", b"A=\xff", b"A=\0", b"\xff\xfeA\0", b"x" * 100000)
     for options, text in zip(itertools.cycle([[], ["--force"], ["--background"], []]), texts):
@@ -4044,15 +4032,6 @@ def test_the_process_is_named_and_hardened_before_it_reads_and_lets_go_of_stdin(
             (place / name).open("rb").read(1)
 
 
-def test_a_signal_while_stdin_is_read_is_what_it_always_is(project):
-    for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT:
-        env = {"XDG_RUNTIME_DIR": str(project.base / "new")}
-        process, writer = project.held(env=env, preexec_fn=limits(CORE=(0, 0)))
-        os.write(writer, b"A=1\n" * 20000)
-        assert ended(process, number) == -number and process.stderr.read() == b"" and project.files() == []
-        os.close(writer)
-
-
 @pytest.mark.parametrize("options", [["--background"], ["--timeout", "0.1"]], ids=short)
 def test_a_program_that_runs_the_script_goes_on_once_and_after_it(project, options):
     project.program = [sys.executable, "-c", """if 1:
@@ -4067,12 +4046,6 @@ def test_a_program_that_runs_the_script_goes_on_once_and_after_it(project, optio
     assert outcome(project.hotenv("serve", *options, input=b"A=1\n")) == (5, b"then 0 -15\n", b"")
     project.program = INSTALLED
     assert project.dump() == ({b"A": b"1"} if options == ["--background"] else None)
-
-
-def test_without_a_stderr_nothing_is_said_and_the_status_stays(project):
-    for words, code in (("run -- true", 3), ("dump", 3), ("serve --nonsense", 2), ("", 2), ("run", 2), ("serve", 7)):
-        done = project.hotenv(*words.split(), input=b"nonsense\n", preexec_fn=lambda: os.close(2))
-        assert (done.returncode, done.stdout) == (code, b"") and project.files() == []
 
 
 # ==== the README ======================================================================================================
@@ -4159,7 +4132,6 @@ class Reader:
             self.env["SOCKET"] = self.project.socket_path()
 
     def types(self, commands, wanted=0):
-        """What each command shows."""
         lines = []
         for command in commands:
             if FOREGROUND.search(command):  # in another window, so to say
@@ -4267,29 +4239,20 @@ def test_the_readme_is_short_says_what_surprises_and_names_the_options_and_exit_
 PYENV = os.path.join(os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv"), "versions")
 
 
-def installed_pythons():
-    """This Python, and the oldest and newest that are installed beside it."""
-    found = {}
-    for path in glob.glob(PYENV + "/3.*/bin/python") + glob.glob("/usr/bin/python3.[0-9]*"):
-        version = re.search(r"3\.(\d+)[^/]*(?:/bin/python)?$", path)
-        if version and 8 <= int(version[1]) <= 14 and "-config" not in path:
-            found.setdefault(int(version[1]), path)
-    found.setdefault(sys.version_info[1], sys.executable)
-    return [found[min(found)], found[max(found)]]
-
-
-PYTHONS = installed_pythons()
+FOUND = {}
+for path in glob.glob(PYENV + "/3.*/bin/python") + glob.glob("/usr/bin/python3.[0-9]*"):
+    version = re.search(r"3\.(\d+)[^/]*(?:/bin/python)?$", path)
+    if version and 8 <= int(version[1]) <= 14 and "-config" not in path:
+        FOUND.setdefault(int(version[1]), path)
+FOUND.setdefault(sys.version_info[1], sys.executable)
+PYTHONS = [FOUND[min(FOUND)], FOUND[max(FOUND)]]  # the oldest and the newest of this one and those installed beside it
 NET, LOCAL, SUB, IMP = "--no-network", "--no-network --allow-localhost", "--no-subprocess", "--strict-imports"
 FS, ANY = "--fs-readonly", "--fs-readonly=/"
 
-
-def landlock():
-    """The version of Landlock here; 0 where there is none, or no guard that knows this machine."""
-    known = LINUX and os.uname().machine in ("x86_64", "aarch64", "riscv64")
-    return known and max(0, ctypes.CDLL(None).syscall(444, None, ctypes.c_long(0), 1))
-
-
-only_kernel = pytest.mark.skipif(landlock() < 4, reason="needs a Linux whose Landlock refuses TCP (6.7)")
+# The version of Landlock here; 0 where there is none, or no guard that knows this machine.
+LANDLOCK = LINUX and os.uname().machine in ("x86_64", "aarch64", "riscv64") and max(
+    0, ctypes.CDLL(None).syscall(444, None, ctypes.c_long(0), 1))
+only_kernel = pytest.mark.skipif(LANDLOCK < 4, reason="needs a Linux whose Landlock refuses TCP (6.7)")
 
 
 @pytest.fixture(scope="module")
@@ -4310,7 +4273,6 @@ def environment(runtime, **more):
 
 
 def output_of(words, runtime, cwd, env=None, timeout=60, **kwargs):
-    """These words, run until they end; what they say is text."""
     return subprocess.run([str(word) for word in words], cwd=str(cwd), env=env or environment(runtime), timeout=timeout,
                           universal_newlines=True, **{"stdin": DEVNULL, "stdout": PIPE, "stderr": PIPE, **kwargs})
 
@@ -4339,14 +4301,14 @@ class Ears:
     """This machine, listening: what reaches it by TCP or UDP, in words of the transport."""
 
     def __enter__(self):
-        bound = False
-        while not bound:  # until one port is free for both
-            self.tcp, self.udp = socket.socket(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            self.tcp.bind(("127.0.0.1", 0))
-            self.port = self.tcp.getsockname()[1]
-            with contextlib.suppress(OSError):
-                bound = self.udp.bind(("127.0.0.1", self.port)) is None
+        self.tcp, self.udp = socket.socket(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.tcp.bind(("127.0.0.1", 0))
         self.tcp.listen(50)
+        self.port = self.tcp.getsockname()[1]
+        try:
+            self.udp.bind(("127.0.0.1", self.port))
+        except OSError:  # until one port is free for both
+            return self.__enter__()
         return self
 
     def __exit__(self, *_):
@@ -4354,7 +4316,6 @@ class Ears:
         self.udp.close()
 
     def reached(self):
-        """What has come since this was asked last."""
         heard = []
         for ready in iter(lambda: select.select([self.tcp, self.udp], [], [], 0)[0], []):
             ready[0].accept()[0].close() if ready[0] is self.tcp else self.udp.recv(100)
@@ -4405,7 +4366,6 @@ def effects(here, ears):
 
 
 def native_stage(base, uid=None):
-    """A fresh directory with a victim."""
     here = Path(tempfile.mkdtemp(dir=str(base)))
     (here / "dir").mkdir()
     (here / "victim").write_text("precious")
@@ -4428,7 +4388,7 @@ def words_of(program, **meant):
 @pytest.mark.parametrize("user", [None, pytest.param(STRANGER, marks=only_root)], ids=["us", "a plain user"])
 def test_the_kernel_closes_what_no_hook_sees(hermetic, runtime, project, tmp_path, user):
     if user:
-        project.for_strangers()
+        strangers(project)
         for place in [tmp_path, *tmp_path.parents][:3]:
             place.chmod(0o755)
         os.chown(str(project.base), user, user)
@@ -4478,9 +4438,8 @@ def test_the_kernel_leaves_alone_what_a_harmless_program_does(hermetic, tmp_path
         (here / "test_it.py").write_text("def test_one(): assert True\n")
         executable(here / "plain", "#!/bin/sh\nexit 0\n")
         if "git" in program:
-            identity = ["-c", "user.name=n", "-c", "user.email=e@x"]
-            for line in (["init", "-q"], ["add", "victim"], [*identity, "commit", "-qm", "first"]):
-                subprocess.run(["git", *line], cwd=str(here), check=True, timeout=PATIENCE)
+            for line in "init -q", "add victim", "-c user.name=n -c user.email=e@x commit -qm first":
+                subprocess.run(["git", *line.split()], cwd=str(here), check=True, timeout=PATIENCE)
         with tempfile.TemporaryFile() as out:  # redirected, as by a caller
             done = hermetic(guards, *words, cwd=here, stdout=out)
         assert done.returncode == 0, done.stderr
@@ -4489,8 +4448,7 @@ def test_the_kernel_leaves_alone_what_a_harmless_program_does(hermetic, tmp_path
 
 @only_kernel
 def test_a_program_without_network_may_serve_on_this_machine(runtime, tmp_path):
-    for words in (["-c", SERVER], ["-Ic", SERVER]):
-        words = [sys.executable, *words] if words[0] == "-c" else ["sh", "-c", shlex.join([sys.executable, *words])]
+    for words in [sys.executable, "-c", SERVER], ["sh", "-c", shlex.join([sys.executable, "-Ic", SERVER])]:
         process = subprocess.Popen([sys.executable, str(HOTENV), "hermetic", NET, "--", *words], cwd=str(tmp_path),
                                    env=environment(runtime), stdout=PIPE)
         with process, socket.create_connection(("127.0.0.1", int(process.stdout.readline())), 20) as client:
@@ -4532,22 +4490,11 @@ def test_where_the_kernel_refuses_a_python_has_its_hook_and_another_program_is_r
     side_by_side(itertools.product(["landlock", "seccomp", "prctl"], [errno.ENOSYS, errno.EPERM]), check)
 
 
-def test_what_only_the_hook_holds_is_said_once_and_only_with_trace_and_where_no_guard_is_on(guarded):
-    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'pass'])"
-    for guards, count in (LOCAL + " --trace", 1), (LOCAL, 0), (IMP + " --trace", 0), ("--allow-localhost", 0):
-        done = guarded(guards, code, python=sys.executable)
-        assert done.stderr.count("for Python code only: no-network") == count and done.returncode == 0, done.stderr
-        assert ("no guard is on" in done.stderr) == (guards == "--allow-localhost")
-
-
-ASK = ("import socket; s = socket.socket(socket.AF_UNIX); s.connect({path!r}); "
-       "s.sendall(b'{{\"command\":\"dump\"}}\\n'); print(s.recv(9999))")
-
-
 @only_linux
 def test_a_guarded_program_of_any_kind_is_marked_and_cannot_ask_the_session(project):
     project.serve(b"TOKEN=sk-live-51H8sVq0\n")
-    ask, env = ASK.format(path=project.socket_path()), environment(project.base)
+    ask, env = ("import socket; s = socket.socket(socket.AF_UNIX); s.connect(%r); s.sendall(%r); print(s.recv(9999))"
+                % (project.socket_path(), DUMP)), environment(project.base)
     assert "sk-live" in output_of([sys.executable, "-Ic", ask], project.base, project.dir).stdout
     limit = "import resource; print(resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1] % 4096)"
     for guards in (NET, SUB, ANY, NET + " --mask"):
@@ -4637,7 +4584,8 @@ ANY   | open("/nowhere/x", "w") => open path=/nowhere/x ~~ open("/nowhere/x y", 
     0o600) ~~ os.chown("victim", -1, -1) ~~ os.utime("victim", (1, 1)) ~~ os.truncate("victim", 0) ~~ hasattr(os,
     "setxattr") and os.setxattr("victim", "user.x", b"x") or open("made", "w") ~~ shutil.copy("victim", "made") ~~
     shutil.move("victim", "made") ~~ shutil.rmtree("dir") ~~ tempfile.mkdtemp(dir=".") ~~ sqlite3.connect("made") ~~
-    sqlite3.connect("file:made?mode=rwc", uri=True) ~~ socket.socket(socket.AF_UNIX).bind("made") ~~
+    sqlite3.connect("file:made?mode=rwc", uri=True) ~~ sqlite3.connect(":memory:?made").execute("create table t(x)") ~~
+    import ssl; ssl.create_default_context().keylog_filename = "made" ~~ socket.socket(socket.AF_UNIX).bind("made") ~~
     os.open("/proc/self/fd/%d" % os.open("victim", os.O_RDONLY), os.O_WRONLY)
 FS    | open("/etc/passwd").read() ~~ open(outside + "/old").read() ~~ os.open("/etc/passwd", os.O_RDONLY) ~~
     os.listdir("/etc") ~~ list(os.scandir("/etc")) ~~ pathlib.Path("/etc/passwd").read_text() ~~ open("link").read() ~~
@@ -4717,17 +4665,14 @@ def either(*seed):
 
 def stage(base):
     """A directory to act in, and one outside it."""
-    here = base / "here"
-    (here / "dir").mkdir(parents=True)
-    (base / "outside").mkdir()
-    for path, text in (("here/victim", "precious"), ("outside/old", "old"), ("here/plain_module.py", "x = 1\n"),
-                       ("here/uvloop.py", "x = 1\n"), ("here/native_module.so", "\x7fELF, but not really")):
-        (base / path).write_text(text)
-    os.utime(str(here / "victim"), (1e9, 1e9))
-    (here / "link").symlink_to(base / "outside" / "old")
+    here, outside = native_stage(base), Path(tempfile.mkdtemp(dir=str(base)))
+    for path, text in ((outside / "old", "old"), (here / "plain_module.py", "x = 1\n"), (here / "uvloop.py", "x = 1\n"),
+                       (here / "native_module.so", "\x7fELF, but not really")):
+        path.write_text(text)
+    (here / "link").symlink_to(outside / "old")
     with contextlib.closing(sqlite3.connect(str(here / "base.db"))) as database:
         database.execute("create table t(x)")
-    return here
+    return here, outside
 
 
 def blocked_lines(done):
@@ -4745,9 +4690,8 @@ def test_what_must_be_blocked_is_blocked_without_effect_and_what_a_well_behaved_
     """Every action in every mode with HOTENV_TEST_FULL=1; else every third one, and what has a trace, in one mode."""
     def check(case):
         (guards, code, trace), python, mode = case
-        base = Path(tempfile.mkdtemp(dir=str(tmp_path)))
-        here = stage(base)
-        prelude, before = f"here, outside = {str(here)!r}, {str(base / 'outside')!r}\n", state_of(here)
+        here, outside = stage(tmp_path)
+        prelude, before = f"here, outside = {str(here)!r}, {str(outside)!r}\n", state_of(here)
         done = guarded(guards + " --trace", prelude + code + "\nprint('ran')\n", python, mode, here)
         if table is ALLOWED:
             assert done.returncode == 0 and done.stdout.endswith("ran\n"), done
@@ -4779,13 +4723,14 @@ POOLS = """if __name__ == '__main__':
 CHILDREN = [
     "subprocess.run({child})", "subprocess.run({child}, env={{}})", "subprocess.run(['/bin/sh', '-c', {text!r}])",
     "subprocess.run({child}, env={{'PYTHONPATH': '/nowhere', 'HOTENV_GUARDS': '[]'}})",
+    "subprocess.run({child}, env={{b'PYTHONPATH': b'/nowhere', b'HOTENV_GUARDS': b''}})",
+    "subprocess.run({child}, env=os.environb)",
     "subprocess.run({child}, env={{}}, close_fds=False)", "os.environ.clear(); subprocess.run({child})",
     "os.environ.clear(); os.system({text!r})", "os.spawnve(os.P_WAIT, {child}[0], {child}, {{}})",
     "os.execve({child}[0], {child}, {{}})", "os.environ.clear(); os.execv({child}[0], {child})",
     "os.waitpid(os.posix_spawn({child}[0], {child}, {{}}), 0)",
     "import asyncio\nasync def go(): await (await asyncio.create_subprocess_exec(*{child}, env={{}})).wait()\n"
-    "asyncio.run(asyncio.wait_for(go(), 20))",
-    "code = 'import subprocess; subprocess.run(%r, env={{}})' % ({child},); "
+    "asyncio.run(asyncio.wait_for(go(), 20))", "code = 'import subprocess; subprocess.run(%r, env={{}})' % ({child},); "
     "subprocess.run([sys.executable, '-c', code], env={{}})"]
 
 
@@ -4926,14 +4871,18 @@ def test_under_any_guard_the_runtime_directory_is_closed(guarded, runtime, tmp_p
     os.unlink(path)
 
 
-def test_hermetic_within_hermetic_keeps_both_sets_of_guards(guarded, runtime):
+def test_hermetic_within_hermetic_keeps_both_sets_of_guards_and_no_subinterpreter_is_without_any(guarded, runtime):
     code = "import os\n" + TRY + "try:\n    open('made', 'w')\nexcept OSError:\n    pass\n"
+    subinterpreter = ("import concurrent.futures, importlib\nfor name in '_interpreters', '_xxsubinterpreters':\n"
+                      "    try: importlib.import_module(name).create()\n    except ImportError: print('none')\n")
     for python in PYTHONS:
         inner = [python, str(HOTENV), "hermetic", "--fs-readonly=/", "--trace", "--", python, "-c", code]
         env = {"XDG_RUNTIME_DIR": runtime, "PATH": "/usr/bin"}
         done = guarded("--no-network --trace", f"import subprocess; subprocess.run({inner!r}, env={env!r})", python)
         reasons = sorted(line.rsplit("=", 1)[1] for line in blocked_lines(done))
         assert reasons == ["fs-readonly", "no-network"], done.stderr
+        done = guarded(NET + " --trace", subinterpreter, python)
+        assert (done.stdout, done.returncode) == ("none\nnone\n", 0) and "reason=hermetic" in done.stderr
 
 
 HELD = (b"TOKEN=sk-live/51H8=Vq0+x\nURL=postgres://db.internal/pw-very-1234/\nQUOTE=\"it's-a-secret\"\nSHORT=ab\n"
@@ -4972,7 +4921,7 @@ def test_no_spelling_of_a_value_comes_into_traces_and_errors_however_it_was_used
         assert done.returncode == 2
 
 
-def test_the_trace_goes_to_the_stderr_there_was_at_the_start_and_an_error_names_the_ways_out(guarded, tmp_path):
+def test_the_trace_goes_to_the_first_stderr_says_what_only_the_hook_holds_an_error_the_ways_out(guarded, tmp_path):
     for code in ("os.dup2(os.open('elsewhere', os.O_CREAT | os.O_WRONLY), 2)\n",
                  "os.closerange(3, 100); fds = [os.open('elsewhere', os.O_CREAT | os.O_WRONLY) for _ in range(70)]\n"):
         done = guarded("--no-network --trace", "import os; " + code + TRY)
@@ -4981,9 +4930,14 @@ def test_the_trace_goes_to_the_stderr_there_was_at_the_start_and_an_error_names_
     last = guarded(FS, "open('/etc/passwd')").stderr.splitlines()[-1]
     assert "--fs-readonly=PATH" in last and "=/" in last and str(tmp_path) in last
     assert "--fs-write PATH" in guarded(FS, "open('new', 'w')").stderr.splitlines()[-1]
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'pass'])"
+    for guards, count in (LOCAL + " --trace", 1), (LOCAL, 0), (IMP + " --trace", 0), ("--allow-localhost", 0):
+        done = guarded(guards, code, python=sys.executable)
+        assert done.stderr.count("for Python code only: no-network") == count and done.returncode == 0, done.stderr
+        assert ("no guard is on" in done.stderr) == (guards == "--allow-localhost")
 
 
-def test_no_child_of_a_fork_beside_busy_threads_is_open(guarded):
+def test_a_child_of_a_fork_beside_busy_threads_and_a_signal_handler_in_the_middle_of_a_check_are_guarded(guarded):
     code = textwrap.dedent("""
         import contextlib, os, socket, subprocess, threading
         def begin(work):
@@ -5008,9 +4962,6 @@ def test_no_child_of_a_fork_beside_busy_threads_is_open(guarded):
         with Ears() as ears:  # the kernel's part is left out: --allow-domain is the hook's alone
             done = guarded("--no-network --allow-domain x.test", code.replace("PORT", str(ears.port)), python)
             assert done.stdout == "0\n" and ears.reached() == [], done.stderr
-
-
-def test_a_signal_handler_that_runs_in_the_middle_of_a_check_is_guarded(guarded):
     code = textwrap.dedent("""
         import contextlib, signal, socket, time
         tried, reached = [], []
@@ -5028,24 +4979,16 @@ def test_a_signal_handler_that_runs_in_the_middle_of_a_check_is_guarded(guarded)
     assert guarded("--no-network --allow-domain x.test --fs-readonly", code, PYTHONS[1]).stdout == "True []\n"
 
 
-def test_there_is_no_subinterpreter_without_guards(guarded):
-    code = ("import concurrent.futures, importlib\nfor name in '_interpreters', '_xxsubinterpreters':\n"
-            "    try: importlib.import_module(name).create()\n    except ImportError: print('none')\n")
-    for python in PYTHONS:
-        done = guarded(NET + " --trace", code, python)
-        assert (done.stdout, done.returncode) == ("none\nnone\n", 0) and "reason=hermetic" in done.stderr
-
-
 COVERAGE = [sys.executable, "-m", "coverage", "run", "--data-file=x", "it.py"]
-NOSY = [  # a program, and how it is started
+
+
+@pytest.mark.parametrize("code, target", [  # a program, and how it is started
     ("def f():\n    open('/made', 'w')\nf()\n", [sys.executable, "it.py"]), ("open('/made', 'w')\n", ["./it.py"]),
     ("import os\nos.execve('/nowhere/x', ['x'], {})\n", [sys.executable, "it.py"]),
     ("import os\nos.close(os.open('.', os.O_RDONLY))\nopen('/dev/null', 'w').close()\n"
      "os.path.exists('x') or os.mkfifo\n", COVERAGE),
-    ("import pdb\nprint(__file__)\npdb.Pdb(nosigint=True).set_trace()\nprint(1)\n", [sys.executable, "it.py"])]
-
-
-@pytest.mark.parametrize("code, target", NOSY, ids=short)
+    ("import pdb\nprint(__file__)\npdb.Pdb(nosigint=True).set_trace()\nprint(1)\n", [sys.executable, "it.py"])
+], ids=short)
 def test_tracebacks_coverage_and_pdb_show_nothing_of_ours(runtime, tmp_path, code, target):
     if target is COVERAGE and importlib.util.find_spec("coverage") is None:
         pytest.skip("coverage is not installed")
@@ -5162,7 +5105,7 @@ def test_a_console_script_beside_this_python_runs_in_this_very_process(foreign, 
     def check(row):
         (venv, other), same, flags = row
         python, target = str((venv if same else other) / "bin" / "python3"), "beside" if same else f"{venv}/bin/beside"
-        started = subprocess.Popen([python, *flags, str(HOTENV), "hermetic", "--no-network", "--", target],
+        started = subprocess.Popen([python, *flags, runtime + "/installed", "hermetic", "--no-network", "--", target],
                                    cwd=str(tmp_path), env=environment(runtime), stdout=PIPE)
         output = started.communicate(timeout=30)[0].decode().splitlines()
         assert output == [str(started.pid), str(venv), "False"]
@@ -5193,25 +5136,21 @@ def test_a_sitecustomize_that_was_there_still_runs_after_the_guards_and_pythonpa
 ON, LOCAL_TOO = {"no-network": True}, {"no-network": True, "allow-localhost": True}
 CONFIGURED = [  # file, environment, command line -> what is blocked, of: local (127.0.0.1), sub, write, ctypes, passwd
     ({}, {}, "", ""), (ON, {}, "", "local"), ({"no_network": True}, {}, "", "local"), (LOCAL_TOO, {}, "", ""),
-    (LOCAL_TOO, {}, "--no-network", "local"), (ON, {}, "--allow-localhost", ""),
-    ({"allow-localhost": True}, {}, "--no-network", "local"),
-    ({"allow-domain": ["127.0.0.1"]}, {}, "--no-network", "local"),
-    ({"no-network": True, "allow-domain": ["127.0.0.1"]}, {}, "", ""),
-    (LOCAL_TOO, {"HERMETIC_FLAGS": "--no-network"}, "", "local"), (ON, {"HERMETIC_FLAGS": "--allow-localhost"}, "", ""),
-    ({}, {"HERMETIC_FLAGS": "--no-network --allow-localhost"}, "--no-subprocess", "sub"),
-    ({}, {"HERMETIC_FLAGS": "--allow-localhost"}, "--no-network", "local"),
-    ({}, {"HERMETIC_PROFILE": "exec-deny,strict-imports"}, "", "sub ctypes"),
-    ({}, {"HERMETIC_PROFILE": "net-hermetic"}, "", ""), ({}, {}, "--profile net-hermetic", ""),
-    ({}, {}, "--profile exec-deny", "sub"), ({}, {}, "--profile strict-imports", "ctypes"),
-    ({}, {}, "--profile fs-readonly", "write passwd"), ({}, {}, "--profile all", "local sub write ctypes passwd"),
-    ({"profile": ["exec-deny"]}, {}, "--profile=strict-imports", "sub ctypes"),
-    ({"profile": "exec-deny"}, {}, "", "sub"), ({}, {"HERMETIC_FS_ROOT": "/etc"}, "", "write"),
-    ({}, {"HERMETIC_FS_ROOT": "/"}, "--fs-readonly", "write passwd"), ({"fs-readonly": "/etc"}, {}, "", "write"),
+    (LOCAL_TOO, {}, "--no-network", "local"), (ON, {}, "--allow-localhost", ""), ({"allow-localhost": True}, {},
+    "--no-network", "local"), ({"allow-domain": ["127.0.0.1"]}, {}, "--no-network", "local"), ({"no-network": True,
+    "allow-domain": ["127.0.0.1"]}, {}, "", ""), (LOCAL_TOO, {"HERMETIC_FLAGS": "--no-network"}, "", "local"), (ON,
+    {"HERMETIC_FLAGS": "--allow-localhost"}, "", ""), ({}, {"HERMETIC_FLAGS": "--no-network --allow-localhost"},
+    "--no-subprocess", "sub"), ({}, {"HERMETIC_FLAGS": "--allow-localhost"}, "--no-network", "local"), ({},
+    {"HERMETIC_PROFILE": "exec-deny,strict-imports"}, "", "sub ctypes"), ({}, {"HERMETIC_PROFILE": "net-hermetic"}, "",
+    ""), ({}, {}, "--profile net-hermetic", ""), ({}, {}, "--profile exec-deny", "sub"), ({}, {},
+    "--profile strict-imports", "ctypes"), ({}, {}, "--profile fs-readonly", "write passwd"), ({}, {}, "--profile all",
+    "local sub write ctypes passwd"), ({"profile": ["exec-deny"]}, {}, "--profile=strict-imports", "sub ctypes"),
+    ({"profile": "exec-deny"}, {}, "", "sub"), ({}, {"HERMETIC_FS_ROOT": "/etc"}, "", "write"), ({},
+    {"HERMETIC_FS_ROOT": "/"}, "--fs-readonly", "write passwd"), ({"fs-readonly": "/etc"}, {}, "", "write"),
     ({"fs-readonly": True}, {}, "", "write passwd"), ({"fs-readonly": True}, {}, "--fs-readonly=/etc", "write"),
-    ({"fs-readonly": "/etc"}, {}, "--fs-readonly", "write passwd"),
-    ({"fs-readonly": True, "fs-write": ["."]}, {}, "", "passwd"), ({"fs-write": ["."]}, {}, "--fs-readonly=/", "write"),
-    ({"fs-readonly": "/"}, {}, "--fs-write .", ""), ({"no-network": False}, {}, "", ""),
-    (ON, {}, "--no-subprocess", "local sub"), ("[project\n", {}, "", ""),
+    ({"fs-readonly": "/etc"}, {}, "--fs-readonly", "write passwd"), ({"fs-readonly": True, "fs-write": ["."]}, {}, "",
+    "passwd"), ({"fs-write": ["."]}, {}, "--fs-readonly=/", "write"), ({"fs-readonly": "/"}, {}, "--fs-write .", ""),
+    ({"no-network": False}, {}, "", ""), (ON, {}, "--no-subprocess", "local sub"), ("[project\n", {}, "", ""),
     ("[tool.other]\nno-network = true\n", {}, "", ""), ("[tool]\nhermetic = {no-network = true}\n", {}, "", "local")]
 
 PROBE = """
@@ -5268,15 +5207,20 @@ def test_a_mistake_in_guards_or_their_configuration_is_the_usage_error_of_the_co
         file.unlink()
 
 
-def test_paths_with_blanks_and_quotes_survive_the_way_to_a_grandchild(runtime, tmp_path):
+def test_a_grandchild_has_paths_with_quotes_and_a_spawned_worker_may_read_its_script(hermetic, runtime, tmp_path):
     odd = tmp_path / 'a "read": b'
     odd.mkdir()
     code = (f"open({str(odd)!r} + '/in', 'w').close()\n"
             "try:\n    open('/etc/passwd')\nexcept PermissionError:\n    print('ok')")
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {code!r}], env={{}}, check=False)"
     command = ["hermetic", "--fs-readonly", "--fs-write", str(odd), "--", PYTHONS[0], "-c", parent]
-    done = output_of([PYTHONS[0], str(HOTENV), *command], runtime, tmp_path)
+    done = output_of([PYTHONS[0], runtime + "/installed", *command], runtime, tmp_path)
     assert done.stdout == "ok\n" and (odd / "in").exists(), done.stderr
+    (tmp_path / "mp.py").write_text("import multiprocessing as m\nif __name__ == '__main__':\n"
+                                    "    process = m.get_context('spawn').Process(target=print, args=('worked',))\n"
+                                    "    process.start(); process.join(); raise SystemExit(process.exitcode)\n")
+    done = hermetic("--fs-readonly", "../mp.py", cwd=odd)
+    assert (done.returncode, done.stdout) == (0, "worked\n"), done.stderr
 
 
 PROGRAMS = os.environ.get("HOTENV_TEST_PROGRAMS", "")
@@ -5294,26 +5238,20 @@ def test_real_programs_work_and_are_held(hermetic, runtime, tmp_path):
         done = hermetic(guards, f"./{name}", *words, python=f"{PROGRAMS}/bin/python", cwd=here,
                         env=environment(runtime, HOME=str(here)))
         assert done.returncode == status and word in done.stdout, done
-    side_by_side(itertools.product(["", " -E"], [
-        (NET, "http --version", 0, "."), (ANY, "http --version", 0, "."), (ANY, "pip list", 0, "pytest"),
-        (NET, "http --ignore-stdin http://0.1.2.3/", 2, ""), (NET, "pytest -q test_it.py", 0, "1 passed"),
-        (NET, "pytest -q test_net.py", 2, "1 failed"), (IMP, "pytest -q test_it.py", 0, "1 passed"),
-        (NET, "pip --version", 0, "pip")]), check)
+    rows = [(NET, "http --version", 0, "."), (ANY, "http --version", 0, "."), (ANY, "pip list", 0, "pytest"),
+            (NET, "http --ignore-stdin http://0.1.2.3/", 2, ""), (NET, "pytest -q test_it.py", 0, "1 passed"),
+            (NET, "pytest -q test_net.py", 2, "1 failed"), (IMP, "pytest -q test_it.py", 0, "1 passed"),
+            (NET, "pip --version", 0, "pip")]
+    flags = itertools.cycle(["", " -E", " -E", ""])  # each program with and without; FULL: each row
+    side_by_side(itertools.product(["", " -E"], rows) if FULL else zip(flags, rows), check)
 
 
-def test_workers_that_are_spawned_may_read_their_script_wherever_it_is(hermetic, tmp_path):
-    (tmp_path / "here").mkdir()
-    (tmp_path / "mp.py").write_text("import multiprocessing as m\nif __name__ == '__main__':\n"
-                                    "    process = m.get_context('spawn').Process(target=print, args=('worked',))\n"
-                                    "    process.start(); process.join(); raise SystemExit(process.exitcode)\n")
-    done = hermetic("--fs-readonly", "../mp.py", cwd=tmp_path / "here")
-    assert (done.returncode, done.stdout) == (0, "worked\n"), done.stderr
-
-
-def test_guards_of_older_versions_go_after_a_week_and_not_before_and_no_child_starts_when_ours_are_gone(
-        guarded, tmp_path):
+def test_many_starts_find_no_half_a_guard_old_ones_go_after_a_week_and_without_ours_no_child_starts(guarded, tmp_path):
     base, fresh = tmp_path / "hotenv", environment(tmp_path)
-    base.mkdir(0o700)
+    with ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(lambda n: guarded(NET, CONNECT, PYTHONS[n % 2], env=fresh), range(24 if FULL else 8)))
+    assert [done.returncode for done in results] == [2] * len(results), [done.stderr for done in results]
+    shutil.rmtree(str(next(base.iterdir())))
     for name, age in ("guards-00000001", 8 * 86400), ("guards-00000002", 6 * 86400), ("other", 8 * 86400):
         (base / name).mkdir()
         (base / name / "hotenv.py").write_text("")
@@ -5332,13 +5270,6 @@ def test_guards_of_older_versions_go_after_a_week_and_not_before_and_no_child_st
     assert (done.returncode, done.stdout) == (2, "") and "are gone" in done.stderr
 
 
-def test_many_starts_at_once_never_find_a_half_written_guard(guarded, tmp_path):
-    fresh = environment(tmp_path)
-    with ThreadPoolExecutor(6) as pool:
-        results = list(pool.map(lambda n: guarded(NET, CONNECT, PYTHONS[n % 2], env=fresh), range(24 if FULL else 8)))
-    assert [done.returncode for done in results] == [2] * len(results), [done.stderr for done in results]
-
-
 def test_damaged_guards_and_a_hook_that_refuses_them_end_the_program(foreign, guarded, runtime, tmp_path):
     home = guarded(NET, "import os; print(os.environ['PYTHONPATH'])").stdout.strip()
     for more in ({"HOTENV_GUARDS": ""}, {"HOTENV_GUARDS": "no-network"}, {}):
@@ -5354,7 +5285,6 @@ def test_damaged_guards_and_a_hook_that_refuses_them_end_the_program(foreign, gu
 
 
 def test_a_script_that_stands_for_a_python_is_asked_for_the_real_one(hermetic, runtime, tmp_path):
-    """As pyenv, asdf and mise have them on PATH."""
     executable(tmp_path / "python3", f'#!/usr/bin/env bash\nexec "{PYTHONS[1]}" "$@"\n')
     env = environment(runtime, PATH=f"{tmp_path}:{os.environ['PATH']}")
     for guards in (NET, IMP, NET + " " + SUB):
@@ -5370,7 +5300,6 @@ def test_a_script_that_stands_for_a_python_is_asked_for_the_real_one(hermetic, r
 
 @pytest.fixture
 def shell(tmp_path):
-    """A session of bash with the secrets, in an empty directory."""
     with hotenv.ShellSession(SECRETS, cwd=str(tmp_path), timeout=20) as session:
         yield session
 
@@ -5379,26 +5308,22 @@ both = pytest.mark.parametrize("remote", [None, "sh"], ids=["local", "remote"])
 
 
 def processes_with(mark):
-    """The processes whose command line holds `mark`."""
     listing = subprocess.run(["ps", "-Ao", "stat=,pid=,args="], stdout=PIPE).stdout
     return [row for row in listing.decode("utf-8", "replace").splitlines()
             if mark in row and not row.startswith("Z") and " ps " not in row]
 
 
 def unique_sleep():
-    """How to sleep, in a way that can be told from all others."""
     return f"sleep 4{os.getpid()}.{random.randrange(10 ** 6)}"
 
 
 def raised(work, *args, **options):
-    """The error with which this ends."""
     with pytest.raises(hotenv.HotenvError) as caught:
         work(*args, **options)
     return caught.value
 
 
 def in_python(program, *args, **options):
-    """What a fresh interpreter that can import hotenv prints."""
     env = {**os.environ, "PYTHONPATH": str(HERE)}
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program), *args], env=env, timeout=120, stdout=PIPE,
                           stderr=PIPE, **options)
@@ -5411,52 +5336,49 @@ FUNCTIONS = ("printf command builtin return jobs export unset eval cd alias decl
              "exec : true read echo test exit kill compgen __hotenv_probe").split()
 
 # A command, or several of which the last one is meant; its exit code, its stdout, and what else must be so: `lost` (the
-# shell ended), `late` (a time limit of 0.3 s, or of what follows the colon), `2s` (what it took at least), `cut` (head
-# and tail), a pattern for stderr. What is not said must be plain: nothing on stderr, not late, not lost, not cut. After
-# each trial the session must still serve, with its exports. Those with `far` are also tried over two streams.
+# shell ended), `late` (a limit of 0.3 s), `2s` (what it took at least), `cut` (head and tail), a pattern for stderr.
+# What is not said must be plain: nothing on stderr, not late, not lost, not cut. After each the session must still
+# serve, with its exports. `far` is also tried over two streams, `status` where a signal is a status, as over ssh.
 TRIALS = [
     ("# nothing", 0, "", "far"), ("echo a # b", 0, "a\n"), ("", 0, ""), (" \t ", 0, ""), ("\n\n\n", 0, ""),
     ("echo a\necho b\n\necho c\n", 0, "a\nb\nc\n"), ("echo a\nfalse", 1, "a\n"), ("true &", 0, "", r"\[1\] \d+\n"),
-    ("echo a \\", 0, "a \\\n"), ("cat <<X\n$((1+1)) 'b\nX", 0, "2 'b\n", "far"),
-    ("cat <<'X'\n$((1+1))\nX\necho b", 0, "$((1+1))\nb\n"), ("cat <<X\nabc", 0, "abc\n", "bash: .*here-document"),
-    ("cat", 0, "", "far"), ("read x; echo \"$?[$x]\"", 0, "1[]\n"), ("python3 -c 'input()'", 1, "", "Traceback"),
-    ("cat /dev/tty", 1, "", "cat: /dev/tty"), ("test -t 0 -o -t 1 -o -t 2", 1, ""),
-    ("for i in 1 2", 2, "", "bash: .*syntax error"), (")", 2, "", "bash: .*syntax error"),
-    ("}", 2, "", "bash: .*syntax error", "far"), ("{ echo a", 2, "", "bash: .*syntax error"),
-    ("}; } >x; {", 2, "", "bash: .*syntax error"), ("echo a\nif", 2, "a\n", "bash: .*syntax error"),
-    ("echo 'a", 2, "", "bash: .*unexpected EOF", "far"), ('echo "a', 2, "", "bash: .*unexpected EOF"),
-    ("echo $(echo a", WHATEVER, "", "bash: .*unexpected EOF"), ("printf '%s.' a\tb", 0, "a.b."),
-    ("printf %s 'a\tb'", 0, "a\tb"), ("echo 'a'\"'\"'b' \\\"c\\\" $'d\\'e'", 0, "a'b \"c\" d'e\n"),
+    ("echo a \\", 0, "a \\\n"), ("cat <<X\n$((1+1)) 'b\nX", 0, "2 'b\n", "far"), ("cat <<'X'\n$((1+1))\nX\necho b", 0,
+    "$((1+1))\nb\n"), ("cat <<X\nabc", 0, "abc\n", "bash: .*here-document"), ("cat", 0, "", "far"),
+    ("read x; echo \"$?[$x]\"", 0, "1[]\n"), ("python3 -c 'input()'", 1, "", "Traceback"), ("cat /dev/tty", 1, "",
+    "cat: /dev/tty"), ("test -t 0 -o -t 1 -o -t 2", 1, ""), ("for i in 1 2", 2, "", "bash: .*syntax error"), (")", 2,
+    "", "bash: .*syntax error"), ("}", 2, "", "bash: .*syntax error", "far"), ("{ echo a", 2, "",
+    "bash: .*syntax error"), ("}; } >x; {", 2, "", "bash: .*syntax error"), ("echo a\nif", 2, "a\n",
+    "bash: .*syntax error"), ("echo 'a", 2, "", "bash: .*unexpected EOF", "far"), ('echo "a', 2, "",
+    "bash: .*unexpected EOF"), ("echo $(echo a", WHATEVER, "", "bash: .*unexpected EOF"), ("printf '%s.' a\tb", 0,
+    "a.b."), ("printf %s 'a\tb'", 0, "a\tb"), ("echo 'a'\"'\"'b' \\\"c\\\" $'d\\'e'", 0, "a'b \"c\" d'e\n"),
     ("echo hi! !! !x '!1'\necho \"!!\"", 0, "hi! !! !x !1\n!!\n"),
     ("set -H -o history; echo 'a\n!!'; echo \"$(history | wc -l)\"", WHATEVER, WHATEVER, WHATEVER),
-    ("printf %s '%d$1`x`'", 0, "%d$1`x`"), ("echo 'ä €😀'", 0, "ä €😀\n"),
-    ("printf %s '\udcff' | od -An -tx1", 0, " ff\n"), ("no_such_command_here", 127, "", "bash: .*not found"),
-    ("/", 126, "", "bash: .*directory"), ("(exit 255)", 255, ""), ("bash -c 'kill -9 $$'", 137, ""),
-    ("echo a | tr a b", 0, "b\n"), ("false | true; echo ${PIPESTATUS[0]}", 0, "1\n"),
-    ("echo a; echo b >&2; echo c", 0, "a\nc\n", "b\n$", "far"), ("printf abc", 0, "abc", "far"),
-    ("printf 'a\\r\\nb\\r\\n'", 0, "a\nb\n"), (r"printf '\0\1\377a\200'", 0, "\ufffda\ufffd", "far"),
-    (r"printf '\e[31mred\e[0m \e]0;title\a.'", 0, "red ."), (r"printf '10%%\r20%%\r9'", 0, "90%"),
-    (r"printf 'downloading\r\e[Kdone'", 0, "done"),
+    ("printf %s '%d$1`x`'", 0, "%d$1`x`"), ("echo 'ä €😀'", 0, "ä €😀\n"), ("printf %s '\udcff' | od -An -tx1", 0,
+    " ff\n"), ("no_such_command_here", 127, "", "bash: .*not found"), ("/", 126, "", "bash: .*directory"),
+    ("(exit 255)", 255, ""), ("bash -c 'kill -9 $$'", 137, ""), ("echo a | tr a b", 0, "b\n"),
+    ("false | true; echo ${PIPESTATUS[0]}", 0, "1\n"), ("echo a; echo b >&2; echo c", 0, "a\nc\n", "b\n$", "far"),
+    ("printf abc", 0, "abc", "far"), ("printf 'a\\r\\nb\\r\\n'", 0, "a\nb\n"), (r"printf '\0\1\377a\200'", 0,
+    "\ufffda\ufffd", "far"), (r"printf '\e[31mred\e[0m \e]0;title\a.'", 0, "red ."), (r"printf '10%%\r20%%\r9'", 0,
+    "90%"), (r"printf 'downloading\r\e[Kdone'", 0, "done"),
     (r"printf '\0%s\n' 0 1 2; printf '\0x\0'; printf '\0%032d\0000\0/\0\0\0%032d\n' 1 1; false", 1, WHATEVER, "far"),
-    ("for i in {3..260}; do echo x >&$i; done 2>/dev/null; false", 1, WHATEVER, WHATEVER),
-    ("exec >&-; echo a", 1, "", "bash: .*write error", "far"), ("exec 0<&- 1>&- 2>&-; true", 0, "", "far"),
-    ("exec >/dev/null; echo a", 0, "", "far"), ("exec 2>&1; echo a >&2", 0, "a\n"),
-    ("exec 3>f; echo x >&3; cat f", 0, "x\n"), ("exit 3", 3, "", "lost", "far"), ("echo a; exit 7", 7, "a\n", "lost"),
-    ("f() { exit 4; }; f", 4, "", "lost"), ("(exit 4)", 4, ""), ("trap 'echo bye' EXIT; exit 5", 5, "bye\n", "lost"),
-    ("logout", 1, "", "bash: logout"), ("return 5", WHATEVER, "", "bash: return"), ("break", 0, "", "bash: break"),
+    ("for i in {3..260}; do echo x >&$i; done 2>/dev/null; false", 1, WHATEVER, WHATEVER), ("exec >&-; echo a", 1, "",
+    "bash: .*write error", "far"), ("exec 0<&- 1>&- 2>&-; true", 0, "", "far"), ("exec >/dev/null; echo a", 0, "",
+    "far"), ("exec 2>&1; echo a >&2", 0, "a\n"), ("exec 3>f; echo x >&3; cat f", 0, "x\n"), ("exit 3", 3, "", "lost",
+    "far", "status"), ("echo a; exit 7", 7, "a\n", "lost"), ("f() { exit 4; }; f", 4, "", "lost"), ("(exit 4)", 4, ""),
+    ("trap 'echo bye' EXIT; exit 5", 5, "bye\n", "lost"), ("logout", 1, "", "bash: logout"), ("return 5", WHATEVER, "",
+    "bash: return"), ("break", 0, "", "bash: break"), ("kill -TERM $BASHPID; exit 5", 5, "", "lost", "status"),
     ("exec echo a", 0, "a\n", "lost", "far"), ("exec sh -c 'sleep 0.1; echo a; exit 9'", 9, "a\n", "lost"),
-    ("exec no_such_command_here", 127, "", "bash: .*not found"), ("exec bash", 0, "", "lost"),
-    ("echo a; kill -9 $$", 137, "a\n", "lost", "far"), ("kill $$", 0, ""), ("kill -HUP $$; sleep 1", 129, "", "lost"),
-    ("kill -SEGV $$; sleep 1", 139, "", "lost"), ("kill -INT $$; echo a", 130, ""),
-    ("kill -STOP $$", 124, "", "late", "lost?"), ("(sleep 0.05; kill -9 $$) & sleep 30", 137, "", WHATEVER, "lost"),
-    ("kill -9 0", 137, "", "lost"), ("set -e; false; echo no", 1, "", WHATEVER, "lost", "far"),
+    ("exec no_such_command_here", 127, "", "bash: .*not found"), ("exec bash", 0, "", "lost"), ("echo a; kill -9 $$",
+    137, "a\n", "lost", "far", "status"), ("kill $$", 0, ""), ("kill -HUP $$; sleep 1", 129, "", "lost"),
+    ("kill -SEGV $$; sleep 1", 139, "", "lost", "status"), ("kill -INT $$; echo a", 130, ""), ("kill -STOP $$", 124, "",
+    "late", "lost?"), ("(sleep 0.05; kill -9 $$) & sleep 30", 137, "", WHATEVER, "lost"), ("kill -9 0", 137, "",
+    "lost"), ("set -e; false; echo no", 1, "", WHATEVER, "lost", "far"),
     ("set -e; false || true; if false; then :; fi; echo $?", 0, "0\n"), ("set -e; sleep 30", 124, "", "late"),
     ("set -u; echo $nothing; echo no", WHATEVER, "", "bash: .*nothing"), ("set -f; echo *", 0, "*\n"),
     ("set -x; echo a", 0, "a\n", r"\++ echo a", "far"), ("set -v; echo a", 0, "a\n"), ("set -n; echo a", 0, "a\n"),
-    ("set -C; echo a", 0, "a\n"), ("set -m; sleep 0.01; sleep 0.01 | echo a", 0, "a\n"),
-    ("set -o posix; echo a", 0, "a\n"), ("set -t; echo a", 0, "a\n", WHATEVER, "lost?"),
-    ("IFS=0123456789x; echo a", 0, "a\n"), ("trap 'echo D; trap - DEBUG' DEBUG; :", 0, "D\n"),
-    ("set -T; trap 'false' DEBUG; echo a", 0, "a\n"),
+    ("set -C; echo a", 0, "a\n"), ("set -m; sleep 0.01; sleep 0.01 | echo a", 0, "a\n"), ("set -o posix; echo a", 0,
+    "a\n"), ("set -t; echo a", 0, "a\n", WHATEVER, "lost?"), ("IFS=0123456789x; echo a", 0, "a\n"),
+    ("trap 'echo D; trap - DEBUG' DEBUG; :", 0, "D\n"), ("set -T; trap 'false' DEBUG; echo a", 0, "a\n"),
     ("shopt -s extdebug; trap 'false' DEBUG; echo a", 124, "", "late", "lost"), ("trap 'echo E' ERR; true", 0, ""),
     ("set -T; trap 'echo R; false' RETURN; echo a", 0, "a\n"), ("PROMPT_COMMAND='echo P; false'; echo a", 0, "a\n"),
     ("PROMPT_COMMAND='read x; read x'; echo a", 124, "a\n", "late", "lost?"),
@@ -5464,85 +5386,70 @@ TRIALS = [
     ("command_not_found_handle() { echo H; }; nope", 0, "H\n"),
     ("; ".join(f"function {name} {{ /bin/echo BAD; false; }}" for name in FUNCTIONS), 0, ""),
     ("alias eval=false builtin=false printf=false {=false", 0, ""), ("unset PWD OLDPWD; echo a", 0, "a\n"),
-    ("TMOUT=1; echo a", 0, "a\n"),
-    ("__hotenv_end() { :; }; unset -f __hotenv_begin", 1, "", "bash: .*__hotenv_end: readonly"),
-    ("sleep 30 & disown; echo a", 0, "a\n", WHATEVER), ("coproc cat; echo a", 0, "a\n", WHATEVER),
-    ("bash --norc -i", 0, "", WHATEVER), ("cat <(echo a)", 0, "a\n"), ("time true", 0, "", "\nreal"),
-    ("ulimit -n 250; ls /dev/null", 0, "/dev/null\n"), ("umask 777; echo a", 0, "a\n"),
-    ("PATH=; ls", 127, "", "bash: ls"), ("echo a; sleep 30; echo no", 124, "a\n", "late", "far"),
-    ("while :; do :; done", 124, "", "late"), ("while :; do sleep 30; done", 124, "", "late"),
-    ("sleep 30 | sleep 30; echo no", 124, "", "late"), ("(sleep 30; echo no); echo no", 124, "", "late"),
-    ("bash -c 'sleep 30; echo no'; echo no", 124, "", "late"), ("yes", 124, WHATEVER, "late", "cut", "far"),
-    ("sleep 30 & wait", 124, "", WHATEVER, "late"), ("mkfifo p; cat p", 124, "", "late"),
-    ("sh -c 'trap : INT; sleep 30; sleep 0.8; echo 1'; echo no", 124, "1\nno\n", "late"),
+    ("TMOUT=1; echo a", 0, "a\n"), ("__hotenv_end() { :; }; unset -f __hotenv_begin", 1, "",
+    "bash: .*__hotenv_end: readonly"), ("sleep 30 & disown; echo a", 0, "a\n", WHATEVER), ("coproc cat; echo a", 0,
+    "a\n", WHATEVER), ("bash --norc -i", 0, "", WHATEVER), ("cat <(echo a)", 0, "a\n"), ("time true", 0, "", "\nreal"),
+    ("ulimit -n 250; ls /dev/null", 0, "/dev/null\n"), ("umask 777; echo a", 0, "a\n"), ("PATH=; ls", 127, "",
+    "bash: ls"), ("echo a; sleep 30; echo no", 124, "a\n", "late", "far"), ("while :; do :; done", 124, "", "late"),
+    ("while :; do sleep 30; done", 124, "", "late"), ("sleep 30 | sleep 30; echo no", 124, "", "late"),
+    ("(sleep 30; echo no); echo no", 124, "", "late"), ("bash -c 'sleep 30; echo no'; echo no", 124, "", "late"),
+    ("yes", 124, WHATEVER, "late", "cut", "far"), ("sleep 30 & wait", 124, "", WHATEVER, "late"), ("mkfifo p; cat p",
+    124, "", "late"), ("sh -c 'trap : INT; sleep 30; sleep 0.8; echo 1'; echo no", 124, "1\nno\n", "late"),
     ("sh -c 'trap : INT; sleep 30; sleep 30; echo 1'; echo no", 124, "", "late", "lost", "2s"),
-    ("while :; do sleep 0.03; done", 124, "", "late"),
-    ("while :; do sleep 0.03; done | while :; do sleep 0.03; done", 124, "", "late", "lost?"),
-    ("sh -c 'echo 1; trap \"\" INT; sleep 30'; echo no", 124, "1\n", "late", "lost", "far"),
+    ("while :; do sleep 0.03; done", 124, "", "late"), ("while :; do sleep 0.03; done | while :; do sleep 0.03; done",
+    124, "", "late", "lost?"), ("sh -c 'echo 1; trap \"\" INT; sleep 30'; echo no", 124, "1\n", "late", "lost", "far"),
     ("trap '' INT; sleep 30", 124, "", "late", "lost"), ("trap 'echo I' INT; sleep 30", 124, WHATEVER, "late"),
     ("exec sleep 30", 124, "", "late", "lost"),
     (["mkdir d; cd d; x=1; f() { echo \"f$x\"; }; alias g=f; export E=2; set -- a b; umask 077; shopt -s nullglob",
-      "echo ${PWD##*/} $x $E $2 $#; f; umask; shopt -q nullglob && f; g; cd .."], 0, "d 1 2 b 2\nf1\n0077\nf1\nf1\n"),
+    "echo ${PWD##*/} $x $E $2 $#; f; umask; shopt -q nullglob && f; g; cd .."], 0, "d 1 2 b 2\nf1\n0077\nf1\nf1\n"),
     *[([f"(exit {code})", "echo $?"], 0, f"{code}\n") for code in (0, 1, 42, 255)],
-    (["exec {a}>f1 10>f2 11>f3 12>f4 >f5; export A=1; exit 3", "cat f?"], 0, ""),
-    (["export TOP=$PWD", "mkdir d; cd d; rmdir ../d; kill -9 $$", "echo a; cd $TOP"], 0, "a\n"),
-    (["export A=1", "B=2; export B", "declare -x C=3", "set -a; D=4; set +a", "read -r E <<<5; export E",
-      "f() { export F=6; }; f", "f2() { export G=7; }", "f2", "alias ex='export H=8'", "ex", "printf -v I 9; export I",
-      "echo 'export J=10' >s; . ./s", "A=11", "source ./s2 2>/dev/null; unset B", "for C in 12; do :; done",
-      "eval 'export K=13'", "builtin export L=14", "kill -9 $$", "echo $A,${B-gone},$C,$D,$E,$F,$G,$H,$I,$J,$K,$L"], 0,
-     "11,gone,12,4,5,6,7,8,9,10,13,14\n"),
+    (["exec {a}>f1 10>f2 11>f3 12>f4 >f5; export A=1; exit 3", "cat f?"], 0, ""), (["export TOP=$PWD",
+    "mkdir d; cd d; rmdir ../d; kill -9 $$", "echo a; cd $TOP"], 0, "a\n"), (["export A=1", "B=2; export B",
+    "declare -x C=3", "set -a; D=4; set +a", "read -r E <<<5; export E", "f() { export F=6; }; f",
+    "f2() { export G=7; }", "f2", "alias ex='export H=8'", "ex", "printf -v I 9; export I",
+    "echo 'export J=10' >s; . ./s", "A=11", "source ./s2 2>/dev/null; unset B", "for C in 12; do :; done",
+    "eval 'export K=13'", "builtin export L=14", "kill -9 $$", "echo $A,${B-gone},$C,$D,$E,$F,$G,$H,$I,$J,$K,$L"], 0,
+    "11,gone,12,4,5,6,7,8,9,10,13,14\n"),
     (["python3 -c 'import signal, time; signal.signal(2, signal.default_int_handler); time.sleep(60)' & pid=$!",
-      "sleep 30", "kill -0 $pid && [ $(jobs -p) = $pid ] && echo on; sleep 30"], 124, "on\n", "late"),
-    ("sleep 30", 124, "", "late:0.000001"), ("sleep 30", 124, "", "late:0")]
+    "sleep 30", "kill -0 $pid && [ $(jobs -p) = $pid ] && echo on; sleep 30"], 124, "on\n", "late")]
 if LINUX:
     TRIALS += [('for f in /proc/$$/fd/*; do eval "exec ${f##*/}>&-"; done', WHATEVER, WHATEVER, WHATEVER, "lost"),
                ("echo 'echo no' >/proc/$$/fd/0; echo a", 0, "a\n", WHATEVER)]
 # From afar nothing can be interrupted: the shell is given up and replaced.
 EVERYWHERE = [*((trial, None) for trial in TRIALS), *((trial + ("lost",) * ("late" in trial), "sh") for trial in TRIALS
-                                                      if "far" in trial)]
+              if "far" in trial), *((trial, "sh -c 'sh; exit $?'") for trial in TRIALS if "status" in trial)]
 
 
-def tried(trial, remote):
-    """The trial's result, and what must be said of it; two commands after it must be served."""
-    words = [word for word in trial[3:] if re.fullmatch(r"late(:.*)?|lost\??|cut|2s|far", str(word))]
-    limit = next((float(word.partition(":")[2] or 0.3) for word in words if word.startswith("late")), None)
-    with tempfile.TemporaryDirectory() as directory:
-        directory = os.path.realpath(directory)
-        with hotenv.ShellSession(SECRETS, cwd=directory, timeout=20, remote=remote) as session:
-            assert session.exec("export KEPT='a b'; cd /; cd - >/dev/null").exit_code == 0
-            for command in [trial[0]] if isinstance(trial[0], str) else trial[0]:
-                result = session.exec(command, timeout=limit)
-            after = [session.exec("\\builtin printf '[%s]' \"$KEPT\"; \\builtin pwd", timeout=20) for _ in range(2)]
-    assert result.command == command
-    assert [(each.stdout, each.exit_code, each.timed_out, each.shell_restarted) for each in after] == [
-        ("[a b]" + directory + "\n", 0, False, False)] * 2, (result, after)
-    return result, words, limit is not None
-
-
-@pytest.fixture(scope="module")
-def trials():
-    """Who runs trials, several at a time, those first that take long."""
-    with ThreadPoolExecutor(6) as pool:
-        by_time = sorted(EVERYWHERE, key=lambda each: "lost" not in each[0])
-        yield {repr(each): pool.submit(tried, *each) for each in by_time}
-
-
-@pytest.mark.parametrize("trial", EVERYWHERE, ids=short)
-def test_no_command_costs_the_session_or_lies(trial, trials):
-    code, stdout, *more = trial[0][1:]
-    result, words, late = trials[repr(trial)].result(60)
-    stderr = next((word for word in more if word not in words), "$")
-    assert code is WHATEVER or result.exit_code == code, result
-    assert stdout is WHATEVER or result.stdout == stdout, result
-    assert stderr is WHATEVER or re.match(stderr, result.stderr, re.S), result
-    assert "lost?" in words or result.shell_restarted == ("lost" in words), result
-    assert (result.timed_out, result.truncated) == (late, "cut" in words), result
-    assert result.duration_ms >= 2000 * ("2s" in words), result
+def test_no_command_costs_the_session_or_lies():
+    def check(row):
+        (commands, code, stdout, *more), remote = row
+        words = [word for word in more if re.fullmatch(r"late|lost\??|cut|2s|far|status", str(word))]
+        stderr = next((word for word in more if word not in words), "$")
+        with tempfile.TemporaryDirectory() as directory:
+            directory = os.path.realpath(directory)
+            with hotenv.ShellSession(SECRETS, cwd=directory, timeout=20, remote=remote) as session:
+                assert session.exec("export KEPT='a b'; cd /; cd - >/dev/null").exit_code == 0
+                for command in [commands] if isinstance(commands, str) else commands:
+                    result = session.exec(command, timeout=0.3 if "late" in words else None)
+                after = [session.exec("\\builtin printf '[%s]' \"$KEPT\"; \\builtin pwd", timeout=20) for _ in range(2)]
+        assert result.command == command
+        assert [(each.stdout, each.exit_code, each.timed_out, each.shell_restarted) for each in after] == [
+            ("[a b]" + directory + "\n", 0, False, False)] * 2, (result, after)
+        assert code is WHATEVER or result.exit_code == code, result
+        assert stdout is WHATEVER or result.stdout == stdout, result
+        assert stderr is WHATEVER or re.match(stderr, result.stderr, re.S), result
+        assert "lost?" in words or result.shell_restarted == ("lost" in words), result
+        assert (result.timed_out, result.truncated) == ("late" in words, "cut" in words), result
+        assert result.duration_ms >= 2000 * ("2s" in words), result
+    side_by_side(sorted(EVERYWHERE, key=lambda each: "lost" not in each[0]), check, 6)  # those first that take long
 
 
 @both
-def test_a_new_shell_has_directory_and_exports_and_says_that_it_is_new(remote, tmp_path):
-    value = "two\nlines 'single' \"double\" $x `y` \\ \t!"
+def test_a_new_shell_has_directory_and_exports_and_no_secret_is_on_an_argv_or_in_history(remote, monkeypatch, tmp_path):
+    value, sleep, home = "two\nlines 'single' \"double\" $x `y` \\ \t!", unique_sleep(), tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("HISTFILE", str(home / "history"))
     with hotenv.ShellSession({**SECRETS, "GONE": "12345678"}, remote=remote, cwd=str(tmp_path), timeout=20) as shell:
         shell.exec(f"mkdir 'a b'; cd 'a b'; export KEPT={shlex.quote(value)}; lost=1; f() {{ :; }}; unset GONE; "
                    "export PATH=$PATH:/x")
@@ -5556,14 +5463,11 @@ def test_a_new_shell_has_directory_and_exports_and_says_that_it_is_new(remote, t
             result = shell.exec(f"cd {tmp_path}; export A='{end}' B=\"$TOKEN\"; {end}")
             assert (result.cwd, result.timed_out) == (str(tmp_path), False), result
             assert shell.exec("echo $A $B; pwd; unset A B; cd /").stdout == f"{end} [hidden:TOKEN]\n{tmp_path}\n"
-
-
-def test_a_remote_shell_says_how_it_ended():
-    for command, code in [("kill -9 $$", 137), ("kill -TERM $BASHPID; exit 5", 5), ("exit 3", 3),
-                          ("kill -SEGV $$; sleep 1", 139)]:
-        with hotenv.ShellSession(SECRETS, remote="sh -c 'sh; exit $?'") as shell:  # as ssh: a signal is a status here
-            result = shell.exec(command)
-        assert (result.exit_code, result.shell_restarted, result.stderr.strip("\n")) == (code, True, ""), result
+        shell.exec(f"export X={TOKEN}; kill -9 $$")
+        shell.exec(f"{sleep} & true")
+        until(lambda: processes_with(sleep))
+        assert not processes_with(TOKEN)
+    assert os.listdir(str(home)) == []
 
 
 @both
@@ -5579,18 +5483,7 @@ def test_a_shell_that_has_died_meanwhile_is_replaced_before_a_command_runs(size,
         assert not shell.exec("true").shell_restarted
 
 
-def test_a_directory_may_have_any_name_and_is_shown_printable(shell, tmp_path):
-    for name, shown in [("a b", "a b"), ("a'b", "a'b"), ("a\nb", r"a\nb"), ("a\x1b[31mb", r"a\x1b[31mb"), ("-n", "-n"),
-                        ("*", "*"), ("a\\nb", "a\\nb"), ("ä\udcff", r"ä\udcff")]:
-        (tmp_path / name).mkdir()
-        result = shell.exec(f"cd {tmp_path}/{shlex.quote(name)}")
-        assert (result.exit_code, result.cwd) == (0, f"{tmp_path}/{shown}")
-        assert shell.exec("kill -9 $$").shell_restarted and shell.exec("true").cwd == f"{tmp_path}/{shown}"
-        (tmp_path / name / "here").touch()
-        assert shell.exec("ls").stdout == "here\n"
-
-
-def test_what_background_jobs_print_is_never_the_next_commands_and_holds_up_none(shell, tmp_path):
+def test_what_background_jobs_print_is_never_the_next_commands_and_a_directory_may_have_any_name(shell, tmp_path):
     shell.exec("(sleep 0.05; echo late; echo err >&2; touch done) & true")
     until((tmp_path / "done").exists)
     result = shell.exec("echo a")
@@ -5601,6 +5494,14 @@ def test_what_background_jobs_print_is_never_the_next_commands_and_holds_up_none
         result = shell.exec("echo a >&2")
         assert not result.timed_out and "a\n" in result.stderr and len(result.background) < 200_000
     assert shell.exec("kill %1 2>/dev/null || kill $!").timed_out is False
+    for name, shown in [("a b", "a b"), ("a'b", "a'b"), ("a\nb", r"a\nb"), ("a\x1b[31mb", r"a\x1b[31mb"), ("-n", "-n"),
+                        ("*", "*"), ("a\\nb", "a\\nb"), ("ä\udcff", r"ä\udcff")]:
+        (tmp_path / name).mkdir()
+        result = shell.exec(f"cd {tmp_path}/{shlex.quote(name)}")
+        assert (result.exit_code, result.cwd) == (0, f"{tmp_path}/{shown}")
+        assert shell.exec("kill -9 $$").shell_restarted and shell.exec("true").cwd == f"{tmp_path}/{shown}"
+        (tmp_path / name / "here").touch()
+        assert shell.exec("ls").stdout == "here\n"
 
 
 COUNTS = """
@@ -5636,8 +5537,9 @@ def interrupted(shell, begun=lambda: True, again=True):
     thread.join()
 
 
-def test_every_process_below_gets_one_interrupt_at_the_same_moment(shell, tmp_path):
+def test_every_process_below_gets_one_interrupt_and_one_at_any_moment_or_a_second_one_costs_no_shell(shell, tmp_path):
     (tmp_path / "counts").write_text(COUNTS)
+    shell.exec("kept=1")
     with interrupted(shell, lambda: (tmp_path / "begun.1").exists() and (tmp_path / "begun.2").exists(), again=False):
         result = shell.exec("bash -c 'python3 counts 1; echo go on' | (python3 counts 2 >&2; grep -v x)", timeout=60)
     assert (result.stdout, result.timed_out) == ("begun\nSIGINT\ncleaned up\ngo on\n", True)
@@ -5645,11 +5547,6 @@ def test_every_process_below_gets_one_interrupt_at_the_same_moment(shell, tmp_pa
     for _ in range(amount(200)):
         loop = shell.exec("while :; do sleep 0.03; done; echo no", timeout=0.1)
         assert (loop.stdout, loop.timed_out, loop.shell_restarted) == ("", True, False), loop
-
-
-def test_an_interrupt_at_any_moment_and_a_second_one_cost_no_shell(shell, tmp_path):
-    (tmp_path / "counts").write_text(COUNTS)
-    shell.exec("kept=1")
     with interrupted(shell, (tmp_path / "begun.").exists):
         result = shell.exec("python3 counts", timeout=60)
     assert result.stdout.count("SIGINT") == 1 and "cleaned up" in result.stdout and not result.shell_restarted
@@ -5659,7 +5556,7 @@ def test_an_interrupt_at_any_moment_and_a_second_one_cost_no_shell(shell, tmp_pa
     assert shell.exec("echo $kept").stdout == "1\n"
 
 
-def test_a_limit_before_the_command_has_begun_costs_no_shell_and_what_is_read_in_part_does_not_run():
+def test_a_limit_before_a_command_begins_costs_no_shell_and_under_random_ones_each_gets_only_its_own_result(tmp_path):
     def check(limit):
         with tempfile.TemporaryDirectory() as place, hotenv.ShellSession(SECRETS, cwd=place, timeout=20) as shell:
             shell.exec("kept=1")
@@ -5670,24 +5567,22 @@ def test_a_limit_before_the_command_has_begun_costs_no_shell_and_what_is_read_in
             result = shell.exec(": '\n" + "touch ran\n" * 40_000 + "'", timeout=limit)
             assert shell.exec("ls").stdout == "", result
     side_by_side([0, -1, 1e-9, 0.0003, 0.001, 0.003, 0.004, 0.01, 0.02], check, 9)
-
-
-def test_a_limit_that_is_none_and_a_command_that_cannot_be_sent_are_usage_errors(shell):
-    for command, limit in [("true", float("nan")), ("true", "5"), ("true", [1]), ("echo a\0b", 9), ("echo \ud800", 9),
-                           ("x" * (16 << 20) + "y", 9)]:
-        assert raised(shell.exec, command, timeout=limit).code == 2
-        assert shell.exec("echo a", timeout=float("inf")).stdout == "a\n"
-
-
-def test_a_time_limit_interrupts_also_below_a_caller_that_ignores_interrupts():
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with hotenv.ShellSession() as shell:
-            shell.exec("kept=1")
-            assert shell.exec("sleep 30", timeout=0.2).timed_out
-            assert shell.exec("echo $kept").stdout == "1\n"  # the same shell
-    finally:
-        signal.signal(signal.SIGINT, before)
+    chance, late, lost = random.Random(SEED), 0, 0
+    shapes = ["echo {n}", "echo {n}; sleep {s}; echo {n}e >&2", "sleep {s}; echo {n}", "sleep {s} & wait; echo {n}",
+              "echo {n}; exit {x}", "for i in 1 2 3; do echo {n}; sleep {s}; done", "/bin/echo {n} | cat",
+              "seq {n} {n}; (sleep {s}; exit {x})", "echo {n}; (exit {x})", "export N={n}; cd /; echo $N",
+              "exec echo {n}", "python3 -c 'print({n})'", "cat <<X\n{n}\nX", "echo {n}; kill -INT $$", "# {n}",
+              "echo '{n}", "bash -c 'echo {n}; sleep {s}'"]
+    with hotenv.ShellSession(SECRETS, cwd=str(tmp_path)) as shell:
+        for number in range(10 ** 9, 10 ** 9 + amount(2000)):
+            numbers = {"n": number, "s": f"0.0{chance.randrange(30):02}", "x": chance.randrange(1, 120)}
+            command = chance.choice(shapes).format(**numbers)
+            result = shell.exec(command, timeout=chance.choice((0.0001, 0.001, 0.003, 0.01, 0.03, 5)))
+            seen = set(re.findall(r"1\d{9}", result.stdout + result.stderr + result.background))
+            assert seen <= {str(number)} and result.timed_out == (result.exit_code == 124), (command, result)
+            late, lost = late + result.timed_out, lost + result.shell_restarted
+        assert shell.exec("echo alive").stdout == "alive\n"
+    assert late and lost
 
 
 def test_nothing_runs_on_when_a_session_is_closed_or_dropped(tmp_path):
@@ -5701,16 +5596,12 @@ def test_nothing_runs_on_when_a_session_is_closed_or_dropped(tmp_path):
     until(lambda: not processes_with(sleep), patience=5)
     assert isinstance(raised(shell.exec, "echo a"), hotenv.SessionPoisoned)
     shell.close()
-    gc.collect()
-    before, ended_before = len(os.listdir("/dev/fd")), {pid for pid, *_ in children(os.getpid())}
     shell = hotenv.ShellSession()
     shell.exec(f"{sleep} & true")
     until(lambda: processes_with(sleep))
     del shell
     gc.collect()
     assert not processes_with(sleep)
-    until(lambda: len(os.listdir("/dev/fd")) <= before, "the descriptors of a session")
-    assert {pid for pid, state, _ in children(os.getpid()) if state[0] == "Z"} <= ended_before
 
 
 @only_linux
@@ -5730,10 +5621,21 @@ def test_nothing_of_a_session_outlives_a_host_that_is_killed(remote):
     until(lambda: not processes_with(sleep))
 
 
-def test_a_forked_child_ends_nothing_of_its_parent(shell):
+def test_threads_get_each_their_own_result_and_sessions_and_a_forked_child_ends_nothing_of_its_parent(shell):
+    def work(number):
+        own = hotenv.ShellSession(SECRETS)
+        assert own.exec(f"echo {number} $TOKEN").stdout == f"{number} [hidden:TOKEN]\n"
+        return own, [shell.exec(f"echo {number}.{step}; echo {number} >&2").stdout for step in range(20)]
     def leaves():
         with shell:
             return not isinstance(raised(shell.exec, "echo a"), hotenv.SessionPoisoned)
+    with ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(work, range(6)))
+    assert [said for _, said in results] == [[f"{number}.{step}\n" for step in range(20)] for number in range(6)]
+    for own, _ in results:  # which outlive the threads
+        with own:
+            result = own.exec("sleep 0.1; echo a")
+            assert (result.stdout, result.shell_restarted) == ("a\n", False)
     shell.exec("kept=1")
     assert in_child(leaves) == 0
     with ThreadPoolExecutor(1) as pool:  # also while a command runs
@@ -5745,7 +5647,7 @@ def test_a_forked_child_ends_nothing_of_its_parent(shell):
 
 def test_a_session_leaves_no_descriptor_and_no_zombie_behind_and_without_descriptors_it_is_refused(tmp_path):
     told = in_python("""
-        import os, resource, hotenv
+        import gc, os, resource, hotenv
         def ours():
             return len(os.listdir("/dev/fd"))
         with hotenv.ShellSession(audit="audit") as shell:
@@ -5755,6 +5657,10 @@ def test_a_session_leaves_no_descriptor_and_no_zombie_behind_and_without_descrip
             with hotenv.ShellSession(remote=remote, audit="audit") as shell:
                 shell.exec("exit")
                 shell.exec("true")
+        shell = hotenv.ShellSession()  # which is dropped
+        shell.exec("sleep 30 & true")
+        del shell
+        gc.collect()
         for bad in ({"remote": "/no/such/program"}, {"remote": "false"}, {"cwd": "/no/such/directory"},
                     {"audit": "/no/such/directory/audit"}):
             try:
@@ -5797,7 +5703,7 @@ def test_a_session_that_cannot_come_back_says_so_and_refuses(tmp_path):
     assert "status 7" in lines[-1]["reason"] and TOKEN not in audit.read_text()
 
 
-def test_a_session_that_cannot_open_says_why():
+def test_a_session_that_cannot_open_says_why_and_what_cannot_be_sent_or_is_no_limit_is_refused(shell, tmp_path):
     for options, code, words in [
             ({"remote": "false"}, 8, "status 1"), ({"remote": "no-such-program"}, 8, "No such file"),
             ({"remote": "sh", "cwd": "/no/such"}, 8, "directory"), ({"remote": "sh", "isolated": True}, 2, "isolated"),
@@ -5808,63 +5714,39 @@ def test_a_session_that_cannot_open_says_why():
             *(({"environment": {"A": value}}, 2, "value") for value in (1, "x\0y", "\ud800"))]:
         error = raised(hotenv.ShellSession, **{"environment": SECRETS, **options})
         assert error.code == code and re.search(words, str(error)), (options, error)
+    for text in (b"", b"[]", b"{", b'{"allow": "ls"}', b'{"allow": [1]}', b'{"block": []}', b'{"deny": null}',
+                 b"[" * 100000, b'"\\ud800"', b"\xff"):
+        (tmp_path / "policy").write_bytes(text)
+        assert raised(hotenv.ShellSession, policy=str(tmp_path / "policy")).code == 2, text[:99]
+    for command, limit in [("true", float("nan")), ("true", "5"), ("true", [1]), ("echo a\0b", 9), ("echo \ud800", 9),
+                           ("x" * (16 << 20) + "y", 9)]:
+        assert raised(shell.exec, command, timeout=limit).code == 2
+        assert shell.exec("echo a", timeout=float("inf")).stdout == "a\n"
 
 
-def test_threads_get_each_their_own_result_and_open_sessions_at_once_which_outlive_them(shell):
-    def work(number):
-        own = hotenv.ShellSession(SECRETS)
-        assert own.exec(f"echo {number} $TOKEN").stdout == f"{number} [hidden:TOKEN]\n"
-        return own, [shell.exec(f"echo {number}.{step}; echo {number} >&2").stdout for step in range(20)]
-    with ThreadPoolExecutor(6) as pool:
-        results = list(pool.map(work, range(6)))
-    assert [said for _, said in results] == [[f"{number}.{step}\n" for step in range(20)] for number in range(6)]
-    for own, _ in results:
-        with own:
-            result = own.exec("sleep 0.1; echo a")
-            assert (result.stdout, result.shell_restarted) == ("a\n", False)
-
-
-def test_interrupt_and_close_from_another_thread_or_a_signal_handler_end_a_command(shell, tmp_path):
+def test_interrupt_and_close_from_a_thread_or_a_handler_end_a_command_an_exception_leaves_no_output(shell, tmp_path):
     with interrupted(shell, (tmp_path / "begun").exists, again=False):
         result = shell.exec("echo a; touch begun; sleep 30")
     assert (result.stdout, result.timed_out, result.exit_code, result.shell_restarted) == ("a\n", True, 124, False)
-    mine, sleep, other = threading.get_ident(), unique_sleep(), hotenv.ShellSession()
-    earlier = signal.signal(signal.SIGUSR1, lambda signum, frame: other.close())
-    for each, close in (shell, shell.close), (other, lambda: signal.pthread_kill(mine, signal.SIGUSR1)):
-        threading.Thread(target=lambda: until(lambda: processes_with(sleep)) and close()).start()
-        assert isinstance(raised(each.exec, sleep), hotenv.SessionPoisoned) and not processes_with(sleep)
-    signal.signal(signal.SIGUSR1, earlier)
-
-
-def test_an_exception_in_the_caller_leaves_no_output_for_the_next_command(shell):
-    earlier = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    mine, sleep = threading.get_ident(), unique_sleep()
+    earlier = {number: signal.signal(number, handler) for number, handler in (
+        (signal.SIGUSR1, lambda signum, frame: other.close()), (signal.SIGALRM, signal.default_int_handler),
+        (signal.SIGINT, signal.SIG_IGN))}
     try:
+        other = hotenv.ShellSession()  # whose caller ignores interrupts
+        other.exec("kept=1")
+        assert other.exec("sleep 30", timeout=0.2).timed_out and other.exec("echo $kept").stdout == "1\n"
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         with pytest.raises(KeyboardInterrupt):
             shell.exec("sleep 0.3; echo old; touch old")
+        result = shell.exec("sleep 0.3; echo new; ls")
+        assert (result.stdout, result.background, result.shell_restarted) == ("new\nbegun\n", "", True)
+        for each, close in (shell, shell.close), (other, lambda: signal.pthread_kill(mine, signal.SIGUSR1)):
+            threading.Thread(target=lambda: until(lambda: processes_with(sleep)) and close()).start()
+            assert isinstance(raised(each.exec, sleep), hotenv.SessionPoisoned) and not processes_with(sleep)
     finally:
-        signal.signal(signal.SIGALRM, earlier)
-    result = shell.exec("sleep 0.3; echo new; ls")
-    assert (result.stdout, result.background, result.shell_restarted) == ("new\n", "", True)
-
-
-def test_random_commands_with_random_limits_get_only_their_own_results(tmp_path):
-    chance, late, lost = random.Random(SEED), 0, 0
-    shapes = ["echo {n}", "echo {n}; sleep {s}; echo {n}e >&2", "sleep {s}; echo {n}", "sleep {s} & wait; echo {n}",
-              "echo {n}; exit {x}", "for i in 1 2 3; do echo {n}; sleep {s}; done", "/bin/echo {n} | cat",
-              "seq {n} {n}; (sleep {s}; exit {x})", "echo {n}; (exit {x})", "export N={n}; cd /; echo $N",
-              "exec echo {n}", "python3 -c 'print({n})'", "cat <<X\n{n}\nX", "echo {n}; kill -INT $$", "# {n}",
-              "echo '{n}", "bash -c 'echo {n}; sleep {s}'"]
-    with hotenv.ShellSession(SECRETS, cwd=str(tmp_path)) as shell:
-        for number in range(10 ** 9, 10 ** 9 + amount(2000)):
-            numbers = {"n": number, "s": f"0.0{chance.randrange(30):02}", "x": chance.randrange(1, 120)}
-            command = chance.choice(shapes).format(**numbers)
-            result = shell.exec(command, timeout=chance.choice((0.0001, 0.001, 0.003, 0.01, 0.03, 5)))
-            seen = set(re.findall(r"1\d{9}", result.stdout + result.stderr + result.background))
-            assert seen <= {str(number)} and result.timed_out == (result.exit_code == 124), (command, result)
-            late, lost = late + result.timed_out, lost + result.shell_restarted
-        assert shell.exec("echo alive").stdout == "alive\n"
-    assert late and lost
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
 
 
 def test_the_shell_gets_the_host_environment_and_the_secrets_over_it(monkeypatch):
@@ -5902,20 +5784,7 @@ def test_no_variable_makes_the_shell_run_something(name, given, monkeypatch, tmp
     assert not (tmp_path / "ran").exists()
 
 
-@both
-def test_no_secret_is_on_an_argv_or_in_a_history_file(remote, monkeypatch, tmp_path):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("HISTFILE", str(tmp_path / "history"))
-    sleep = unique_sleep()
-    with hotenv.ShellSession(SECRETS, remote=remote) as shell:
-        shell.exec(f"export X={TOKEN}; kill -9 $$")
-        shell.exec(f"{sleep} & true")
-        until(lambda: processes_with(sleep))
-        assert not processes_with(TOKEN)
-    assert os.listdir(str(tmp_path)) == []
-
-
-def test_nothing_that_comes_back_holds_a_value(shell, tmp_path):
+def test_nothing_that_comes_back_holds_a_value_but_of_names_that_no_mask_lists_and_directories(shell, tmp_path):
     (tmp_path / TOKEN).mkdir()
     result = shell.exec(f"cd {TOKEN}; echo $TOKEN; echo $TOKEN >&2; printf '%s' \"$PEM\"; echo $TOKEN | base64; "
                         f"no_$TOKEN; echo '{TOKEN}'")
@@ -5924,20 +5793,6 @@ def test_nothing_that_comes_back_holds_a_value(shell, tmp_path):
     shell.exec("(sleep 0.05; echo $TOKEN; echo x >g) &")
     until((tmp_path / TOKEN / "g").exists)
     assert "hidden:TOKEN" in shell.exec("true").background and TOKEN not in shell.cwd
-
-
-def test_names_that_no_mask_lists_are_left_alone_and_a_directory_is_no_secret(tmp_path):
-    given = {"LEVEL": "verbose-mode", "AWS_REGION": "eu-central-1", "AWS_ZONE": "eu-central-1a", "TOKEN": TOKEN,
-             "HOME": str(tmp_path), "BELOW": str(tmp_path / "below")}
-    (tmp_path / "below" / TOKEN).mkdir(parents=True)
-    with hotenv.ShellSession(given, cwd=str(tmp_path), no_mask=["LEVEL", "AWS_*"]) as shell:
-        result = shell.exec("echo $LEVEL $AWS_REGION $AWS_ZONE $TOKEN")
-        assert result.stdout == "verbose-mode eu-central-1 eu-central-1a [hidden:TOKEN]\n"
-        assert result.cwd == shell.cwd == str(tmp_path)
-        assert shell.exec(f"cd below/{TOKEN}").cwd == f"{tmp_path}/below/[hidden:TOKEN]"
-
-
-def test_escapes_and_overwriting_hide_no_value_from_the_mask(shell):
     for written in (r"\e[1m%s\e[0m", r"%.6s\e[31m%s", r"\r%s", r"%.5s\0%s", r"a\r\n%s\r\n", r"%.4s\a%s",
                     r"...%.6s%s\r...", r"Token: %s\rToken: ******\n", r"Token: %.6s\e[0m%s\rToken: ***\n",
                     r"......%.1s%s\r......\n"):
@@ -5949,9 +5804,27 @@ def test_escapes_and_overwriting_hide_no_value_from_the_mask(shell):
     with hotenv.ShellSession({"ODD": "first\x1b[31msecond\x07third\r\nfourth"}) as shell:  # masked before it is cleaned
         said = shell.exec("printf 'a %s b' \"$ODD\"").stdout
         assert said.startswith("a [hidden:ODD]") and "second" not in said
+    given = {"LEVEL": "verbose-mode", "AWS_REGION": "eu-central-1", "AWS_ZONE": "eu-central-1a", "TOKEN": TOKEN,
+             "HOME": str(tmp_path), "BELOW": str(tmp_path / "below")}
+    (tmp_path / "below" / TOKEN).mkdir(parents=True)
+    with hotenv.ShellSession(given, cwd=str(tmp_path), no_mask=["LEVEL", "AWS_*"]) as shell:
+        result = shell.exec("echo $LEVEL $AWS_REGION $AWS_ZONE $TOKEN")
+        assert result.stdout == "verbose-mode eu-central-1 eu-central-1a [hidden:TOKEN]\n"
+        assert result.cwd == shell.cwd == str(tmp_path)
+        assert shell.exec(f"cd below/{TOKEN}").cwd == f"{tmp_path}/below/[hidden:TOKEN]"
 
 
-def test_no_part_of_a_value_is_left_at_a_cut(tmp_path):
+def test_output_is_cut_to_head_and_tail_with_the_exact_count_and_no_part_of_a_value_is_left_there(tmp_path):
+    with hotenv.ShellSession(max_output=1000) as shell:
+        result = shell.exec("seq 1 100000; seq 1 200 >&2")
+        size = sum(len(str(number)) + 1 for number in range(1, 100001))
+        assert result.truncated and len(result.stdout) < 1100 and f"[hotenv: {size} bytes in all" in result.stdout
+        assert result.stdout.startswith("1\n2\n") and result.stdout.endswith("\n99999\n100000\n")
+        assert result.stderr == "".join(f"{number}\n" for number in range(1, 201))
+        for size in 1000, 1001:
+            assert shell.exec(f"head -c {size} /dev/zero | tr '\\0' x").truncated == (size > 1000)
+    with hotenv.ShellSession(max_output=0) as shell:
+        assert shell.exec("echo a").stdout.strip().startswith("[hotenv: 2 bytes")
     chance = random.Random(SEED)
     secret = "".join(chance.choice("abcdefghijklmnop") for _ in range(120))
     with hotenv.ShellSession({"LONG": secret}, max_output=400, cwd=str(tmp_path)) as shell:
@@ -5964,92 +5837,66 @@ def test_no_part_of_a_value_is_left_at_a_cut(tmp_path):
             assert result.truncated == ("[hotenv: " in result.stdout) and len(result.stdout) < 480
 
 
-def test_output_is_cut_to_head_and_tail_with_the_exact_count():
-    with hotenv.ShellSession(max_output=1000) as shell:
-        result = shell.exec("seq 1 100000; seq 1 200 >&2")
-        size = sum(len(str(number)) + 1 for number in range(1, 100001))
-        assert result.truncated and len(result.stdout) < 1100 and f"[hotenv: {size} bytes in all" in result.stdout
-        assert result.stdout.startswith("1\n2\n") and result.stdout.endswith("\n99999\n100000\n")
-        assert result.stderr == "".join(f"{number}\n" for number in range(1, 201))
-        assert not shell.exec("head -c 1000 /dev/zero | tr '\\0' x").truncated
-        assert shell.exec("head -c 1001 /dev/zero | tr '\\0' x").truncated
-    with hotenv.ShellSession(max_output=0) as shell:
-        assert shell.exec("echo a").stdout.strip().startswith("[hotenv: 2 bytes")
-
-
 @only_linux
 @both
-@pytest.mark.parametrize("flood", ["head -c 60000000 /dev/zero", "yes | head -c 60000000",
-                                   "head -c 60000000 /dev/zero >&2"])
-def test_memory_stays_flat_however_much_is_printed(flood, remote):
+def test_memory_stays_flat_however_much_is_printed(remote):
     told = in_python("""
         import hotenv, sys
-        shell = hotenv.ShellSession({"A": "12345678"}, remote=sys.argv[2] or None)
+        shell = hotenv.ShellSession({"A": "12345678"}, remote=sys.argv[1] or None)
         def most():
             return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
         shell.exec("yes | head -c 3000000")
         before = most()
-        result = shell.exec(sys.argv[1], timeout=60)
-        print(most() - before, result.truncated, result.timed_out)
-        """, flood, remote or "").split()
-    assert int(told[0]) < 4096 and told[1:] == ["True", "False"], told
+        for flood in "head -c 60000000 /dev/zero", "yes | head -c 60000000", "head -c 60000000 /dev/zero >&2":
+            result = shell.exec(flood, timeout=60)
+            print(most() - before < 4096 or most() - before, result.truncated, result.timed_out)
+        """, remote or "")
+    assert told == "True True False\n" * 3
 
 
-FIRST_WORDS = [
-    ("ls -l", "ls"), ("a=1 b=$x ls; rm x", "ls rm"), ("if true; then echo a; else rm b; fi", "true echo rm"),
-    ("for x in a b; do echo $x; done", "echo"), ("for ((i=0;i<3;i++)); do git x; done", "git"),
-    ("f() { rm x; }; f", "rm f"), ("f () ( rm x )", "rm"), ("while read l; do x; done < <(gen)", "read x gen"),
-    ("echo $(rm -rf `pwd`)", "echo rm pwd"), ("echo \"a $(curl x) b\" 'no $(x)'", "echo curl"),
-    ('"$(rm x)" y', "rm $"), ("cat <<'EOF'\n$(sudo x)\nEOF\nls", "cat ls"),
-    ("cat <<-EOF; mv\n\trm\n\tEOF\nls", "cat mv ls"), ("cat <<A <<B\nrm\nA\nrm\nB\nls", "cat ls"),
-    ("2>/dev/null ls >x 2>&1 <y", "ls"), ("r'm' x; \\rm y; \"rm\" z; r\"\"m; $CMD q", "rm rm rm rm $CMD"),
-    ("[[ a && b ]] && c", "c"), ("(( i = (2+3)*2 )) && d", "d"), ("(rm x)", "rm"), ("( (rm x); ls)", "rm ls"),
-    ("a=(x y z); ls", "ls"), ("declare -a b=(q 'r s' \"$t\"); ls", "declare ls"),
-    ("diff <(sort a) <(uniq b)", "diff sort uniq"), ("! grep x | tee y |& wc && a || b & c", "grep tee wc a b c"),
-    ("time -p make", "make"), ("# rm\nls # rm", "ls"), ("echo a#b; ls", "echo ls"),
-    ("x=$(cmd \"$(inner)\")", "cmd inner"), ("{ a; b; } && (c; d)", "a b c d"), ("echo a\\\nb; next", "echo next"),
-    ("foo&>x; bar &>> y", "foo bar"), ("cmd <<< 'rm'; ls", "cmd ls"), ("`echo a`", "echo $"), ("", ""),
-    ("until a; do b; done", "a b"), ("\trm", "rm"), ("a\nb\n\nc", "a b c"), ("echo $'it\\'s'; ls", "echo ls"),
-    ('echo "a;b"; ls', "echo ls"), ("echo {a,b}; ls", "echo ls"), ("/bin/rm x", "/bin/rm"),
-    ("echo 'a\nrm\n'; ls", "echo ls"), ("echo \"it's\"; rm", "echo rm"), ("a && { b || c; } | d", "a b c d"),
-    ("for ((;;)) do sudo ls; done", "sudo"),
-    ("su\\\ndo x", "sudo"), ("s\\udo x; 'su'do y", "sudo sudo"),
-    ("A=1 [[ ; sudo x; [[ a ]]", "[[ sudo"), ("for x do sudo; done", "sudo"),
-]
-
-
-@pytest.mark.parametrize("command, words", FIRST_WORDS, ids=[repr(each[0]) for each in FIRST_WORDS])
-def test_a_policy_sees_the_first_word_of_every_simple_command(command, words):
-    for word in set(words.split()):
-        assert "is denied" in hotenv._denied({"deny": [word]}, command)
-        assert "not among" in hotenv._denied({"allow": [each for each in words.split() if each != word]}, command)
-    assert hotenv._denied({"allow": words.split(), "deny": ["no"]}, command) == ""
-
-
-@pytest.mark.parametrize("command", [
+FIRST_WORDS = {  # of each simple command
+    "ls -l": "ls", "a=1 b=$x ls; rm x": "ls rm", "if true; then echo a; else rm b; fi": "true echo rm",
+    "for x in a b; do echo $x; done": "echo", "for ((i=0;i<3;i++)); do git x; done": "git", "f() { rm x; }; f": "rm f",
+    "f () ( rm x )": "rm", "while read l; do x; done < <(gen)": "read x gen", "echo $(rm -rf `pwd`)": "echo rm pwd",
+    "echo \"a $(curl x) b\" 'no $(x)'": "echo curl", '"$(rm x)" y': "rm $", "cat <<'EOF'\n$(sudo x)\nEOF\nls": "cat ls",
+    "cat <<-EOF; mv\n\trm\n\tEOF\nls": "cat mv ls", "cat <<A <<B\nrm\nA\nrm\nB\nls": "cat ls",
+    "2>/dev/null ls >x 2>&1 <y": "ls", "r'm' x; \\rm y; \"rm\" z; r\"\"m; $CMD q": "rm rm rm rm $CMD",
+    "[[ a && b ]] && c": "c", "(( i = (2+3)*2 )) && d": "d", "(rm x)": "rm", "( (rm x); ls)": "rm ls",
+    "a=(x y z); ls": "ls", "declare -a b=(q 'r s' \"$t\"); ls": "declare ls", "time -p make": "make", "\trm": "rm",
+    "diff <(sort a) <(uniq b)": "diff sort uniq", "! grep x | tee y |& wc && a || b & c": "grep tee wc a b c", "": "",
+    "# rm\nls # rm": "ls", "echo a#b; ls": "echo ls", "x=$(cmd \"$(inner)\")": "cmd inner", "/bin/rm x": "/bin/rm",
+    "{ a; b; } && (c; d)": "a b c d", "echo a\\\nb; next": "echo next", "foo&>x; bar &>> y": "foo bar",
+    "cmd <<< 'rm'; ls": "cmd ls", "`echo a`": "echo $", "until a; do b; done": "a b", "a\nb\n\nc": "a b c",
+    "echo $'it\\'s'; ls": "echo ls", 'echo "a;b"; ls': "echo ls", "echo {a,b}; ls": "echo ls",
+    "echo 'a\nrm\n'; ls": "echo ls", "echo \"it's\"; rm": "echo rm", "a && { b || c; } | d": "a b c d",
+    "for ((;;)) do sudo ls; done": "sudo", "su\\\ndo x": "sudo", "s\\udo x; 'su'do y": "sudo sudo",
+    "A=1 [[ ; sudo x; [[ a ]]": "[[ sudo", "for x do sudo; done": "sudo"}
+NOT_FOLLOWED = [
     "echo '", 'echo "', "echo $(", "echo `", "case x in", ")", "ls !(a)", "${", "$((", "(" * 10000, "cat <<X\na",
-    "case $x in a|b) foo;; (c) bar ;; esac", "select x in a; do b; done", "echo [[ a ]]",
-    "echo `a \\`rm\\``", "coproc N { sudo ls; }", "function f { a; }", "echo \"${x:-`rm`}\"", 'x="${a:-"}"',
-    "case x in a) ls", "cat <<E\"O\"F\nE\nEOF\n", "$(cat <<A)\nsudo\nA"],
-    ids=lambda command: command[:12])
-def test_a_policy_refuses_what_it_cannot_follow(command):
-    assert hotenv._denied({"deny": []}, command) == "its commands cannot be told apart"
-
-
-@pytest.mark.parametrize("command", [
+    "case $x in a|b) foo;; (c) bar ;; esac", "select x in a; do b; done", "echo [[ a ]]", "echo `a \\`rm\\``",
+    "coproc N { sudo ls; }", "function f { a; }", "echo \"${x:-`rm`}\"", 'x="${a:-"}"', "case x in a) ls",
+    "cat <<E\"O\"F\nE\nEOF\n", "$(cat <<A)\nsudo\nA"]
+SUDO = [  # in every everyday spelling
     '"[[" ; sudo ls; echo "]]"', "A=1 case x; sudo ls", "echo a\\\n#; sudo ls", "\"$'\"; sudo ls; echo \"'\"",
-    '"${x:-\'}"; sudo ls; echo "\'}"', "cat <<EOF\n\tEOF\n'\nEOF\nsudo ls\necho '", "[[ a == ' ]] ' ]]; sudo ls; echo ' '",
-    "sudo ls\n ()", "cat <<X\n$(sudo ls)\nX", "cat <<X\n\"$(sudo ls)\"\nX", "a=$(sudo ls)", "a=($(sudo ls))", "echo ${a[$(sudo ls)]}",
-    "((a[$(sudo ls)]))", "case x in $(sudo ls)) a;; esac", "[[ $(sudo ls) ]]", "f() { sudo ls; }", "!  sudo ls",
-    "if ! sudo ls; then :; fi", ">x sudo ls", "case a in b) ;; esac; sudo ls", "case a in esac\nsudo ls", "{ sudo ls; }",
-    "function f { sudo ls; }", "function f () { sudo ls; }", "time -p sudo ls", "coproc sudo ls", "<(sudo ls) x",
-    "select x in a; do sudo ls; done", "for ((i=0;i<1;i++)) { sudo ls; }", "x & sudo ls", "x |& sudo ls", "((1)) && sudo ls",
-    "case x in (a) sudo ls;; esac", "case x in a) b ;& c) sudo ls;; esac", "a\r\nsudo ls", "echo \"`sudo ls`\""])
-def test_no_everyday_spelling_hides_a_command_from_a_policy(command):
-    assert hotenv._denied({"deny": ["sudo"]}, command) != ""
+    '"${x:-\'}"; sudo ls; echo "\'}"', "cat <<EOF\n\tEOF\n'\nEOF\nsudo ls\necho '",
+    "[[ a == ' ]] ' ]]; sudo ls; echo ' '", "sudo ls\n ()", "cat <<X\n$(sudo ls)\nX", "cat <<X\n\"$(sudo ls)\"\nX",
+    "a=$(sudo ls)", "a=($(sudo ls))", "echo ${a[$(sudo ls)]}", "((a[$(sudo ls)]))", "case x in $(sudo ls)) a;; esac",
+    "[[ $(sudo ls) ]]", "if ! sudo ls; then :; fi", "case a in b) ;; esac; sudo ls", "case a in esac\nsudo ls",
+    "function f { sudo ls; }", "function f () { sudo ls; }", "coproc sudo ls", "select x in a; do sudo ls; done",
+    "for ((i=0;i<1;i++)) { sudo ls; }", "case x in (a) sudo ls;; esac", "case x in a) b ;& c) sudo ls;; esac",
+    "a\r\nsudo ls", "echo \"`sudo ls`\""]
 
 
-def test_reading_for_a_policy_takes_linear_time():
+def test_a_policy_sees_the_first_word_of_every_simple_command_in_linear_time_and_refuses_what_it_cannot_follow():
+    for command, words in FIRST_WORDS.items():
+        for word in set(words.split()):
+            assert "is denied" in hotenv._denied({"deny": [word]}, command), command
+            others = [each for each in words.split() if each != word]
+            assert "not among" in hotenv._denied({"allow": others}, command), command
+        assert hotenv._denied({"allow": words.split(), "deny": ["no"]}, command) == "", command
+    for command in NOT_FOLLOWED:
+        assert hotenv._denied({"deny": []}, command) == "its commands cannot be told apart", command[:99]
+    assert not [command for command in SUDO if hotenv._denied({"deny": ["sudo"]}, command) == ""]
     for piece in ("echo $(", "a;", "'a' ", '"a" ', "# x\n", "`a` ", "<<A\n", "((1)) ", "${a", "\\", "((1+(2)",
                   "case a in b) c;; esac\n", "a=(", "(", "[[ ", "case x in ", "a=('x' ", '"', "<<A ", "\\\n"):
         begun = time.process_time()
@@ -6057,7 +5904,7 @@ def test_reading_for_a_policy_takes_linear_time():
         assert time.process_time() - begun < 1, piece
 
 
-def test_a_policy_file_allows_and_denies(tmp_path):
+def test_a_policy_file_allows_and_denies_and_the_audit_has_a_line_for_the_start_and_the_end_of_every_command(tmp_path):
     (tmp_path / "policy").write_text('{"allow": ["echo", "export", "cat"], "deny": ["cat"]}')
     with hotenv.ShellSession(SECRETS, policy=str(tmp_path / "policy"), audit=str(tmp_path / "audit")) as shell:
         assert shell.exec("echo a").stdout == "a\n"
@@ -6072,34 +5919,22 @@ def test_a_policy_file_allows_and_denies(tmp_path):
     assert lines[2]["command"] == "rm [hidden:TOKEN]" and "rm" in lines[2]["reason"]
     assert TOKEN not in (tmp_path / "audit").read_text()
     assert hotenv._denied({"allow": []}, "ls") and not hotenv._denied({}, "ls")
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"allow": "ls"}', '{"allow": [1]}', '{"block": []}', '{"deny": null}',
-                                  "[" * 100000, '"\\ud800"', "\udcff"])
-def test_a_policy_that_cannot_be_understood_is_refused(text, tmp_path):
-    (tmp_path / "policy").write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(hotenv.HotenvError) as caught:
-        hotenv.ShellSession(policy=str(tmp_path / "policy"))
-    assert caught.value.code == 2
-
-
-def test_the_audit_has_a_line_for_the_start_and_the_end_of_every_command(tmp_path):
-    path = tmp_path / "audit"
+    path = tmp_path / "audit.2"
     executable(path, '{"event": "earlier"}\n', 0o644)
     with hotenv.ShellSession(SECRETS, audit=str(path), cwd=str(tmp_path)) as shell:
         for command, limit in (f"echo {TOKEN}\x1b", None), ("false", None), ("exit 3", None), ("sleep 30", 0.1):
             shell.exec(command, timeout=limit)
         text = path.read_text()
-        path.rename(tmp_path / "audit.1")  # it follows its path when the file is rotated
+        path.rename(tmp_path / "rotated")  # it follows its path when the file is rotated
         shell.exec("echo two")
         path.unlink()
         shell.exec("echo three")
-    assert (tmp_path / "audit.1").read_text() == text
+    assert (tmp_path / "rotated").read_text() == text
     third = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(line["event"], line.get("command")) for line in third] == [("start", "echo three"), ("end", None)]
     lines = [json.loads(line) for line in text.splitlines()]
     assert TOKEN not in text and all(line.isprintable() for line in text.splitlines())
-    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "audit.1").stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "rotated").stat().st_mode) == 0o600
     assert lines[0] == {"event": "earlier"} and len({line["session"] for line in lines[1:]}) == 1
     assert [(line["event"], line["id"]) for line in lines[1:]] == [
         (event, step) for step in (1, 2, 3, 4) for event in ("start", "end")]
@@ -6111,17 +5946,15 @@ def test_the_audit_has_a_line_for_the_start_and_the_end_of_every_command(tmp_pat
     assert lines[1]["command"] == "echo [hidden:TOKEN]\x1b"
 
 
-@pytest.mark.parametrize("kind", ["link", "hard link", "directory", "fifo", "/dev/null", "/no/such/audit"])
-def test_an_audit_file_that_is_no_plain_file_of_ours_is_refused(kind, tmp_path):
+def test_an_audit_that_is_no_plain_file_and_a_command_whose_line_cannot_be_written_are_refused(tmp_path, capfd):
     path, target = tmp_path / "audit", tmp_path / "target"
-    target.write_text("precious\n")
-    os.link(str(target), str(path)) if kind == "hard link" else planted(path, kind)
-    error = raised(hotenv.ShellSession, audit=kind if "/" in kind else str(path))
-    assert error.code == 8 and "audit" in str(error) and target.read_text() == "precious\n"
-
-
-def test_a_command_whose_audit_line_cannot_be_written_is_refused(tmp_path, capfd):
-    path = tmp_path / "audit"
+    for kind in "link", "hard link", "directory", "fifo", "/dev/null", "/no/such/audit":
+        target.write_text("precious\n")
+        os.link(str(target), str(path)) if kind == "hard link" else planted(path, kind)
+        error = raised(hotenv.ShellSession, audit=kind if "/" in kind else str(path))
+        assert error.code == 8 and "audit" in str(error) and target.read_text() == "precious\n", kind
+        if "/" not in kind:
+            path.rmdir() if kind == "directory" else path.unlink()
     with hotenv.ShellSession(audit=str(path), cwd=str(tmp_path)) as shell:
         shell.exec("true")
         size, limits = path.stat().st_size, resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -6207,7 +6040,6 @@ class Mcp:
         return answer["result"] if "result" in answer else answer["error"]
 
     def begin(self, number, command, session="s1"):
-        """A command that is not waited for."""
         self.send({"id": number, "method": "tools/call",
                    "params": {"name": "session_exec", "arguments": {"session": session, "command": command}}})
 
@@ -6222,19 +6054,25 @@ class Mcp:
 
 @pytest.fixture
 def mcp(project):
-    """A server with a session."""
     server = Mcp(project)
     assert server.tool("session_open")["session"] == "s1"
     return server
 
 
-def test_an_agent_opens_uses_and_closes_a_session(project, tmp_path):
-    mcp = Mcp(project)
-    hello = mcp.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t"})
-    assert hello["protocolVersion"] == "2025-06-18" and hello["serverInfo"]["name"] == "hotenv"
-    assert "tools" in hello["capabilities"]
+def test_an_agent_learns_of_the_tools_and_opens_uses_and_closes_a_session(project, tmp_path):
+    mcp = Mcp(project, "--remote", "web=ssh -T web", "--remote", "db=docker exec -i db bash")
+    known = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+    for offered in (*known, "2099-01-01", "", None, 7):  # the version is the client's or our newest
+        hello = mcp.ask("initialize", protocolVersion=offered, capabilities={}, clientInfo={"name": "t"})
+        assert hello["protocolVersion"] == (offered if offered in known else known[-1])
+    assert hello["serverInfo"]["name"] == "hotenv" and "tools" in hello["capabilities"]
     mcp.send({"method": "notifications/initialized"})
     assert mcp.ask("ping") == {}
+    tools = mcp.ask("tools/list")["tools"]
+    assert len(json.dumps(tools)) < 4096
+    assert [tool["name"] for tool in tools] == ["session_open", "session_exec", "session_list", "session_close"]
+    assert all(tool["description"] and tool["inputSchema"]["type"] == "object" for tool in tools)
+    assert tools[0]["inputSchema"]["properties"]["remote"]["enum"] == ["db", "web"]
     opened = mcp.tool("session_open", cwd=str(tmp_path))
     assert opened == {"session": "s1", "cwd": str(tmp_path), "secrets": sorted(SECRETS), "unmaskable": ["PIN"],
                       "not_exported": []}
@@ -6244,7 +6082,7 @@ def test_an_agent_opens_uses_and_closes_a_session(project, tmp_path):
     assert (result["stdout"], result["stderr"]) == ("[hidden:TOKEN]\n", "[hidden:TOKEN]\n")
     assert (result["exit_code"], result["cwd"]) == (1, "/")
     assert mcp.exec("echo $A ${#TOKEN}; sleep 9", timeout=0.2)["exit_code"] == 124
-    mcp.begin(7, "cat >/dev/null <<X\n" + "x" * 20_000 + "\nX")
+    mcp.begin(99, "cat >/dev/null <<X\n" + "x" * 20_000 + "\nX")
     assert len(json.dumps(mcp.receive())) < 500  # an answer does not grow with the command
     assert mcp.tool("session_list") == [{"session": "s1", "where": "this machine", "cwd": "/"}]
     assert mcp.tool("session_close", session="s1") == {"closed": "s1"} and mcp.tool("session_list") == []
@@ -6254,37 +6092,14 @@ def test_an_agent_opens_uses_and_closes_a_session(project, tmp_path):
         assert re.search("core file size +0 ", Path(f"/proc/{mcp.process.pid}/limits").read_text())
 
 
-def test_each_call_is_a_use_of_the_session(project):
-    server = Mcp(project, serve=("--timeout", "1h", "--verbose"))
+def test_each_call_is_a_use_that_keeps_a_shell_beyond_the_idle_timeout_and_max_age_bounds_it(project):
+    server = Mcp(project, serve=("--timeout", "0.6s", "--max-age", "2.5s", "--verbose"))
     server.tool("session_open")
-    for _ in range(2):
-        earlier = project.ends_at()
-        time.sleep(0.02)
-        server.exec("true")
-        assert project.ends_at() > earlier
-    assert [line.split()[-1] for line in project.log_lines()] == ["session_open", "session_exec", "session_exec"]
-
-
-def test_a_busy_agent_keeps_its_shell_beyond_the_idle_timeout_and_max_age_bounds_it(project):
-    server = Mcp(project, serve=("--timeout", "0.6s", "--max-age", "2.5s"))
-    server.tool("session_open")
-    begun, told = time.monotonic(), 0
+    begun, told = time.monotonic(), []
     while "stdout" in server.exec("sleep 0.1"):
-        told = time.monotonic() - begun
-    assert 1 < told < 3 and server.tool("session_list") == []
-
-
-def test_the_list_of_tools_is_short_and_complete_and_the_version_is_the_clients_or_our_newest(project):
-    server = Mcp(project, "--remote", "web=ssh -T web", "--remote", "db=docker exec -i db bash")
-    tools = server.ask("tools/list")["tools"]
-    assert len(json.dumps(tools)) < 4096
-    assert [tool["name"] for tool in tools] == ["session_open", "session_exec", "session_list", "session_close"]
-    assert all(tool["description"] and tool["inputSchema"]["type"] == "object" for tool in tools)
-    assert tools[0]["inputSchema"]["properties"]["remote"]["enum"] == ["db", "web"]
-    known = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-    for offered in (*known, "2099-01-01", "", None, 7):
-        answered = server.ask("initialize", protocolVersion=offered, capabilities={})["protocolVersion"]
-        assert answered == (offered if offered in known else known[-1])
+        told.append(time.monotonic() - begun)
+    assert 1 < told[-1] < 3 and server.tool("session_list") == []
+    assert [line.split()[-1] for line in project.log_lines()] == ["session_open", *["session_exec" for _ in told]]
 
 
 BROKEN_LINES = {  # the code of the error: lines, where JSON is meant with what a good line has besides
@@ -6318,7 +6133,11 @@ def test_no_line_upsets_the_server_and_wrong_arguments_are_explained_to_the_agen
         assert words in server.tool("session_" + tool, **arguments), (tool, arguments)
 
 
-def test_a_command_that_runs_holds_up_nothing_else_and_can_be_cancelled(mcp):
+def test_commands_run_in_order_hold_up_no_other_session_and_end_when_cancelled_closed_or_without_a_hotenv_session(mcp):
+    for step in range(20):
+        mcp.begin(100 + step, f"x=$x.{step}; echo $x")
+    texts = [json.loads(mcp.receive()["result"]["content"][0]["text"])["stdout"] for _ in range(20)]
+    assert texts == ["".join(f".{step}" for step in range(upto + 1)) + "\n" for upto in range(20)]
     mcp.tool("session_open")
     mcp.begin("slow", "touch begun; sleep 30; echo slow")
     mcp.begin("queued", "echo queued")
@@ -6330,41 +6149,28 @@ def test_a_command_that_runs_holds_up_nothing_else_and_can_be_cancelled(mcp):
     answer = mcp.receive()
     assert answer["id"] == "queued" and '"stdout": "queued\\n"' in answer["result"]["content"][0]["text"]
     assert mcp.exec("echo after")["stdout"] == "after\n" and not (mcp.dir / "never").exists()
-
-
-def test_commands_of_one_session_run_in_order_and_closing_it_ends_them(mcp):
-    for step in range(20):
-        mcp.begin(100 + step, f"x=$x.{step}; echo $x")
-    texts = [json.loads(mcp.receive()["result"]["content"][0]["text"])["stdout"] for _ in range(20)]
-    assert texts == ["".join(f".{step}" for step in range(upto + 1)) + "\n" for upto in range(20)]
-    mcp.begin("slow", "touch begun; sleep 30")
-    until((mcp.dir / "begun").exists)
+    mcp.begin("slow", "rm begun; sleep 30")
+    until(lambda: not (mcp.dir / "begun").exists())
     close = {"name": "session_close", "arguments": {"session": "s1"}}
     mcp.send({"id": "close", "method": "tools/call", "params": close})
     answers = {answer["id"]: answer["result"] for answer in (mcp.receive(), mcp.receive())}
     assert answers["slow"]["isError"] and not answers["close"]["isError"]
-
-
-def test_when_the_hotenv_session_has_ended_its_shells_are_closed_and_the_agent_is_told(mcp):
-    mcp.tool("session_open")
-    sleep = unique_sleep()
-    mcp.exec(f"{sleep} & true", "s2")
+    third, sleep = mcp.tool("session_open")["session"], unique_sleep()
+    mcp.exec(f"{sleep} & true", third)
     until(lambda: processes_with(sleep))
     assert ended(mcp.session, signal.SIGTERM) == 0
-    told = mcp.exec("echo $TOKEN")
-    assert "s1" in told and "s2" in told and "serve" in told and "session_open" in told
+    told = mcp.exec("echo $TOKEN", "s2")
+    assert "s2" in told and third in told and "serve" in told and "session_open" in told
     until(lambda: not processes_with(sleep), patience=10)
     assert mcp.tool("session_list") == [] and "serve" in mcp.tool("session_open")
-    mcp.start_session({"OTHER": "another value"})
-    assert mcp.tool("session_open")["secrets"] == ["OTHER"]
-
-
-def test_each_shell_has_the_snapshot_of_its_own_time(mcp):
+    mcp.start_session({"OTHER": "another value", "TOKEN": TOKEN})
+    older = mcp.tool("session_open")
     mcp.project.marker.unlink()  # so that the next session stands beside this one
     mcp.start_session({"TOKEN": "another new value"})
-    mcp.tool("session_open")
-    for session, size in ("s1", len(TOKEN)), ("s2", 17):
-        assert mcp.exec("printf '%s.' ${#TOKEN}; echo $TOKEN", session)["stdout"] == f"{size}.[hidden:TOKEN]\n"
+    newer = mcp.tool("session_open")
+    for opened, names, size in (older, ["OTHER", "TOKEN"], len(TOKEN)), (newer, ["TOKEN"], 17):
+        said = mcp.exec("printf '%s.' ${#TOKEN}; echo $TOKEN", opened["session"])["stdout"]
+        assert opened["secrets"] == names and said == f"{size}.[hidden:TOKEN]\n"
 
 
 @pytest.mark.parametrize("end", ["eof", "SIGTERM", "SIGINT", "SIGHUP", "SIGKILL", "not read"])
@@ -6385,39 +6191,32 @@ def test_however_it_ends_its_shells_end_with_it(end, mcp):
     assert process.stderr.read() == b""
 
 
-def test_nothing_but_answers_is_on_stdout_and_no_value_anywhere(project, tmp_path):
+def test_nothing_but_answers_is_on_stdout_no_value_anywhere_and_policy_audit_and_no_mask_hold(project, tmp_path):
+    (tmp_path / "policy").write_text('{"deny": ["rm"]}')
     server = Mcp(project, "--audit", str(tmp_path / "audit"), "--remote", "here=sh", "--remote",
-                 f"bad=sh -c 'echo {TOKEN} >&2; exit 1'")
+                 f"bad=sh -c 'echo {TOKEN} >&2; exit 1'", "--policy", str(tmp_path / "policy"))
     seen = [server.ask("initialize"), server.ask("tools/list"), *(server.tool("session_open", **given) for given in (
         {}, {"remote": "here"}, {"remote": "bad"}, {"isolated": True}, {"remote": "here", "isolated": True}))]
     seen += [server.exec(command, session) for session in ("s1", "s2", "s4") for command in (
         "env", "set", "cat /proc/$$/environ", "echo $TOKEN >/dev/stderr", "export -p", "cd $TOKEN", "exit 3", "env",
         "echo $PEM | base64")]
+    assert "rm is denied" in server.exec("echo $TOKEN; rm b")
     server.process.stdin.close()
     seen.append(server.process.stdout.read().decode() + server.process.stderr.read().decode())
     seen.append((tmp_path / "audit").read_text())
     for value in (TOKEN, "MIIEvQIBADANBgkq", "p%40ss w@h"):
         assert value not in json.dumps(seen)
-    assert seen[-2] == "" and '"event": "end"' in seen[-1]
-
-
-def test_policy_audit_and_no_mask_hold_for_agents_and_a_bad_one_of_them_ends_the_start(project, tmp_path):
-    (tmp_path / "policy").write_text('{"deny": ["rm"]}')
-    server = Mcp(project, "--policy", str(tmp_path / "policy"), "--audit", str(tmp_path / "audit"), "--no-mask", "TO*")
+    events = [json.loads(line)["event"] for line in seen[-1].splitlines()]
+    assert seen[-2] == "" and events[-3:] == ["start", "end", "blocked"] and events.count("blocked") == 1
+    server = Mcp(project, "--no-mask", "TO*")
     server.tool("session_open")
-    assert "rm is denied" in server.exec("echo a; rm b")
     assert server.exec("echo $TOKEN")["stdout"] == TOKEN + "\n"
-    lines = (tmp_path / "audit").read_text().splitlines()
-    assert [json.loads(line)["event"] for line in lines] == ["blocked", "start", "end"]
     for option in ("--policy", "--audit"):
         process = project.start("mcp", option, "/etc", stdin=PIPE, stdout=PIPE, stderr=PIPE)
         assert process.wait(20) == 8 and b"/etc" in process.stderr.read()
 
 
-def mcp_python():
-    """The interpreter of a virtual environment with the official client, or None."""
-    python = os.path.join(os.environ.get("HOTENV_TEST_MCP", "/no/such"), "bin", "python")
-    return python if os.path.exists(python) else None
+MCP_PYTHON = os.path.join(os.environ.get("HOTENV_TEST_MCP", "/no/such"), "bin", "python")
 
 
 OFFICIAL_CLIENT = """
@@ -6455,10 +6254,10 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.skipif(not mcp_python(), reason="HOTENV_TEST_MCP names no venv with the mcp package")
+@pytest.mark.skipif(not os.path.exists(MCP_PYTHON), reason="HOTENV_TEST_MCP names no venv with the mcp package")
 def test_the_official_client_gets_along_with_it(project):
     project.serve(as_dotenv(SECRETS))
-    answer = subprocess.run([mcp_python(), "-c", OFFICIAL_CLIENT, sys.executable, str(HOTENV), "mcp"],
+    answer = subprocess.run([MCP_PYTHON, "-c", OFFICIAL_CLIENT, sys.executable, str(HOTENV), "mcp"],
                             cwd=str(project.dir), timeout=60, stdout=PIPE, stderr=PIPE)
     assert answer.returncode == 0, answer.stderr.decode()[-3000:]
     heard = [json.loads(line) for line in answer.stdout.splitlines()]
