@@ -2515,38 +2515,37 @@ def _first_line(path: str) -> list[str] | None:
 
 
 # ==== shell session ===================================================================================================
-# A live bash, and one structured result for each command: masked, bounded, audited. It is a convenience for whoever may
-# use the secrets, without seeing them; it is no sandbox and takes no guards.
+# A live bash, and one structured result for each command: masked, bounded, audited. It is for whoever may use the
+# secrets without seeing them; it is no sandbox and takes no guards.
 #
-# The shell reads its commands from a pipe. Its own stdout and stderr lead nowhere; a command gets /dev/null, the pipe O
-# and the pipe E as its 0, 1 and 2, and none of the shell's other descriptors. Beside those a local shell has a pipe N,
-# on which it alone writes: that a command begins, and, when it has ended, a record of status, directory, background
-# jobs and exports. What ends a record is a nonce that the shell reads only after the command has ended, so nothing that
-# is printed can pass for one. A shell that leaves in the middle of a command says the same from an EXIT trap. A remote
-# shell has only two streams: there the records travel on stdout, with the same nonces, which stand on stderr too.
+# The shell reads its commands from a pipe. A command gets /dev/null, the pipe O and the pipe E as its 0, 1 and 2, and
+# none of the shell's other descriptors. On a pipe N a local shell alone writes: that a command begins, and, when it has
+# ended, a record of status, directory, background jobs and exports. What ends a record is a nonce that the shell reads
+# only after the command has ended, so nothing that is printed can pass for one. A shell that leaves in the middle of a
+# command says the same from an EXIT trap. A remote shell has two streams: there records travel on stdout, with the same
+# nonces, which stand on stderr too.
 
-_SHELL_MAX_OUTPUT = 100_000  # characters of stdout, and of stderr, in a result: more than an agent reads of one command
+_SHELL_MAX_OUTPUT = 100_000  # characters of stdout, and of stderr: more than an agent reads
 _SHELL_TIMEOUT = 30.0  # seconds for a command that names no limit of its own
-_SHELL_GRACE = 2.0  # seconds for an interrupted command to end, before it is killed, and the shell with it
-_SHELL_CONNECT = 30.0  # seconds for a shell to start, for a remote one to answer, or to read a very long command
-_SHELL_COMMAND_MAX = 16 << 20  # bytes of one command: bash reads 5 MB a second, and nobody types more
-_SHELL_RECORD_MAX = 64 << 20  # bytes of one record: exports cannot be larger than what `serve` accepts
+_SHELL_GRACE = 2.0  # seconds for an interrupted command to end: then it and the shell are killed
+_SHELL_CONNECT = 30.0  # seconds for a shell to start, to answer, or to read a very long command
+_SHELL_COMMAND_MAX = 16 << 20  # bytes of one command: bash reads 5 MB a second
+_SHELL_RECORD_MAX = 64 << 20  # bytes of one record: as many as `serve` accepts
 _SHELL_ROUNDS = 20  # of killing, until nothing is left: more can only be another user's
-_SHELL_SETTLE = 0.05  # seconds that a command has run before it is interrupted: bash loses what comes as it starts one
-_SHELL_PIPE = 1 << 20  # bytes in a pipe, where the system lets us: fewer wake-ups for large outputs
-_SHELL_DESCRIPTOR = 200  # the shell's ends of our pipes get numbers from here on, which nobody writes into a script
+_SHELL_SETTLE = 0.05  # seconds before an interrupt: bash loses one as it starts a command
+_SHELL_PIPE = 1 << 20  # bytes in a pipe, where the system lets us: fewer wake-ups
+_SHELL_DESCRIPTOR = 200  # the shell's ends of our pipes have numbers that no script uses
 _SHELL_BASH = "bash --norc --noprofile --noediting +o history -i"
-
-# Each of these would have the shell run, print, log or end something on its own.
-_SHELL_DROPPED = ("BASH_ENV PROMPT_COMMAND PS0 PS1 PS2 PS4 TMOUT IGNOREEOF SHELLOPTS BASHOPTS BASH_XTRACEFD "
-                  "POSIXLY_CORRECT HISTFILE").split()
+_SHELL_DROPPED = (  # each would have the shell run, print, log or end something on its own
+    "BASH_ENV PROMPT_COMMAND PS0 PS1 PS2 PS4 TMOUT IGNOREEOF SHELLOPTS BASHOPTS BASH_XTRACEFD "
+    "POSIXLY_CORRECT HISTFILE BASH_FUNC_*").split()
 
 # {N} is where records go, {E} marks the end of stderr, {X} is the nonce of the record from the EXIT trap. There N may
 # still be closed, as for the command, but bash holds a copy to restore it from, close-on-exec, at the descriptor that
 # was the lowest free one from 10 on: __hotenv_begin looks which that is. The probe finds a `builtin` that is now a
 # function: only in POSIX mode `unset` is found before any. With `set -e`, to return a status would end the shell.
 _SHELL_SETUP = """\
-unset PROMPT_COMMAND HISTFILE MAILCHECK TMOUT; PS1= PS2= PS4='+ '; set +H; declare -a __hotenv_n=(10)
+unset PROMPT_COMMAND PS0 HISTFILE MAILCHECK TMOUT; PS1= PS2= PS4='+ '; set +H; declare -a __hotenv_n=(10)
 __hotenv_begin() {
 __hotenv_n=10; while [[ -e /dev/fd/$__hotenv_n ]]; do (( ++__hotenv_n )); done
 builtin printf '\\0%s\\n' "$1" >&{N}; {E}
@@ -2571,16 +2570,16 @@ trap '[[ ! -p /dev/fd/{N} && ! -S /dev/fd/{N} ]] || __hotenv_n={N}
 # What stands beside a shell, and ends all of its session when a pipe ends: we are done with it, or have been killed.
 _SHELL_GUARD = """\
 read -r line; kill -9 -$1
-for round in 1 2 3 4 5 6; do
-left=; for each in /proc/[0-9]*/stat; do
-read -r line <$each && set -- $1 ${line##*) } && [ $2 != Z ] && [ $5 = $1 ] || continue
-each=${each#/proc/}; kill -9 ${each%/stat} && left=1
-done; [ $left ] || break; done
+for round in 1 2 3 4 5 6; do for each in /proc/[0-9]*/stat; do
+read -r line <$each && set -- $1 ${line##*) } && [ $5 = $1 ] && each=${each%/stat} && kill -9 ${each#/proc/}
+done; done
 """
 
-# A login shell may read ahead: so first it says {B}, that it is there, and becomes a sh that will say how bash ended.
-_SHELL_REMOTE = """\
-printf '\\0%s\\n' {B}; exec env HOTENV_SHELL={B} sh -c 'type bash >&2 && exec 3>&1 4>&2 >/dev/null 2>&1; {S}; exit $?'
+# A login shell, of whatever kind, may read ahead: so first it says {B}, that it is there, and becomes a sh that will
+# say how bash ended; all in one line.
+_SHELL_REMOTE = f"""\
+printf '\\0%s\\n' {{B}}; exec env PS0= PS1= PROMPT_COMMAND= HOTENV_SHELL={{B}} sh -c \
+'type bash >&2 && exec 3>&1 4>&2 >/dev/null 2>&1; {_SHELL_BASH}; exit $?'
 """
 
 
@@ -2603,7 +2602,7 @@ class ExecResult:
     cwd: str
     truncated: bool  # stdout or stderr is head and tail only
     timed_out: bool  # the time limit ended it, or interrupt() did
-    shell_restarted: bool  # the shell ended with, or before, this command; a new one has its directory and exports
+    shell_restarted: bool  # it ended with, or before, this command; directory and exports remain
     background: str  # what background jobs printed before this command
 
     def __init__(self, **fields: Any) -> None:
@@ -2614,11 +2613,11 @@ class ExecResult:
         return dict(self.__dict__)
 
     def __repr__(self) -> str:
-        return f"ExecResult({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+        return f"ExecResult({self.__dict__})"
 
 
 class _Kept:
-    """A stream, or its beginning and its end, `room` bytes in all. Memory stays flat, whatever comes."""
+    """A stream, or its beginning and its end, `room` bytes in all."""
 
     def __init__(self, room: int) -> None:
         self.room, self.data, self.size = room, bytearray(), 0
@@ -2630,7 +2629,7 @@ class _Kept:
             del self.data[self.room // 4:len(self.data) - self.room // 4]
 
     def presented(self, redactor: Redactor, limit: int) -> tuple[str, bool]:
-        """As a result shows it: masked, cleaned, and only then cut; and whether something is missing from it."""
+        """As a result shows it: masked, cleaned, and only then cut; and whether something is missing."""
         if not self.size:
             return "", False
         if self.size == len(self.data):
@@ -2652,12 +2651,13 @@ def _displayed(redactor: Redactor, data: bytes, cut: str) -> str:
     import functools
     import re
     # An interactive bash says that it has no terminal whenever a child dies of a signal.
-    data = _without_values(redactor, re.sub(rb"(?m)^bash: \[\d+: \d+ \(\d+\)\] tcsetattr: .*\n", b"", data), cut)
+    data = re.sub(rb"(?m)^bash: \[\d+: \d+ \(\d+\)\] tcsetattr: .*\n", b"", data)
+    data = _without_values(redactor, data, cut)
     if re.search(rb"[\0-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]", data):
         text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
-        text = re.sub(r"(?m)^[^\n]*(?:\r\x1b\[0?K|\x1b\[2K)", "", text)  # a line that was erased to be written anew
-        text = re.sub(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?"
-                      r"|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "", text)
+        text = re.sub(r"(?m)^[^\n]*(?:\r\x1b\[0?K|\x1b\[2K)", "", text)  # erased lines
+        text = re.sub(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"
+                      r"|\x1b[ -/]*[0-~]?|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "", text)
         text = _without_values(redactor, _encoded(text), cut).decode("utf-8", "surrogateescape")
         lines = [functools.reduce(lambda shown, part: part + shown[len(part):], line.split("\r"))
                  for line in text.split("\n")]
@@ -2666,16 +2666,14 @@ def _displayed(redactor: Redactor, data: bytes, cut: str) -> str:
 
 
 def _without_values(redactor: Redactor, data: bytes, cut: str) -> bytes:
-    stream, skipped = redactor.stream(), 0
-    if cut == "start":  # half a value may stand there; as much again keeps the stream in step
-        skipped = 2 * redactor.longest
-    stream.feed(data[:skipped])
+    stream, skipped = redactor.stream(), 2 * redactor.longest * (cut == "start")
+    stream.feed(data[:skipped])  # half a value may stand there; the rest keeps it in step
     shown = stream.feed(data[skipped:])
-    return shown if cut == "end" else shown + stream.flush()  # what it still holds back there may be half a value
+    return shown if cut == "end" else shown + stream.flush()  # this too may be half a value
 
 
 class _Tap:
-    """One pipe from the shell. Its bytes go to a sink until a mark comes, then to that mark's; marks are dropped."""
+    """One pipe from the shell. Bytes go to a sink until a mark comes, then to that mark's; marks are dropped."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor, self.open, self.sink = descriptor, True, _Kept(0)
@@ -2697,9 +2695,9 @@ class _Tap:
 
 
 def _family(shell: int, spared: frozenset[int] | None) -> dict[int, int]:
-    """The shell and all live processes below it, but for the jobs in `spared`, or (None) all of its session; with the
-    group of each."""
-    rows: list[list[int]] = []  # of each process its id, its parent's, and those of its group and, on Linux, session
+    """The shell and all live processes below it, but for the jobs in `spared`, or (None) all of its
+    session; with the group of each."""
+    rows: list[list[int]] = []  # the ids of process, parent, group and, on Linux, session
     if os.path.isdir("/proc/self"):
         for name in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -2711,7 +2709,7 @@ def _family(shell: int, spared: frozenset[int] | None) -> dict[int, int]:
                 rows.append([int(name), *map(int, others)])
     else:
         import subprocess
-        listing = subprocess.run(["ps", "-Ao", "pid=,ppid=,pgid="], stdout=subprocess.PIPE, check=False).stdout
+        listing = subprocess.check_output(["ps", "-Ao", "pid=,ppid=,pgid="])
         rows = [[*map(int, row.split())] for row in listing.splitlines()]
     family, parents = {shell: shell}, [shell]
     for parent in parents:  # grows while it is walked
@@ -2724,7 +2722,7 @@ def _family(shell: int, spared: frozenset[int] | None) -> dict[int, int]:
 
 
 class _Shell:
-    """One bash, or what leads to one elsewhere, from start to end: the pipe that it reads, and those that it writes.
+    """One bash, or what leads to one elsewhere, from start to end, with the pipes between us.
     All waiting for it ends with SessionPoisoned once `closed` is set."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None, remote: bool,
@@ -2741,7 +2739,7 @@ class _Shell:
         self._poller = select.poll()
         numbers: list[int] = []
         hear = None
-        if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as below nohup or behind a `&`: bash would stay so
+        if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as behind a `&`: it would stay so
             hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
         start: Any = functools.partial(Popen, bufsize=0, stdin=PIPE, start_new_session=True)
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
@@ -2752,19 +2750,19 @@ class _Shell:
                 numbers.append(fcntl.fcntl(far, fcntl.F_DUPFD_CLOEXEC, _SHELL_DESCRIPTOR))
                 theirs.callback(os.close, numbers[-1])
                 if sys.platform == "linux":
-                    _tried(fcntl.fcntl, near, 1031, _SHELL_PIPE)  # F_SETPIPE_SZ: a user has a quota of wide pipes
+                    _tried(fcntl.fcntl, near, 1031, _SHELL_PIPE)  # F_SETPIPE_SZ, within a quota
                 self._taps[near] = _Tap(near)
                 self._poller.register(near, select.POLLIN)
             out, err, *passed = numbers if remote else (DEVNULL, DEVNULL, *numbers)
             self.process = start(argv, env=env, stdout=out, stderr=err, pass_fds=passed, preexec_fn=hear)
             self._control = ours.enter_context(self.process.stdin)
-            self._guard = start(["/bin/sh", "-c", _SHELL_GUARD, "hotenv", str(self.process.pid)], env={}, cwd="/",
-                                stdout=DEVNULL, stderr=DEVNULL)
+            guard = ["/bin/sh", "-c", _SHELL_GUARD, "hotenv", str(self.process.pid)]
+            self._guard = start(guard, env={}, cwd="/", stdout=DEVNULL, stderr=DEVNULL)
             ours.enter_context(self._guard.stdin)
             self._close = ours.pop_all().close
         os.set_blocking(self._control.fileno(), False)
-        self.numbers = passed or (240, 241, 242)  # that bash knows them by: its own, or copies of its 1, 2 and 1
-        self.out, self.err, self.notes = (*self._taps.values(), *self._taps.values())[:3]  # records come on the last
+        self.numbers = passed or (240, 241, 242)  # in bash: these, or copies of its 1, 2 and 1
+        self.out, self.err, self.notes = (*self._taps.values(), *self._taps.values())[:3]
 
     def send(self, data: bytes) -> None:
         """Write to the shell what fits now; move() writes the rest."""
@@ -2796,7 +2794,7 @@ class _Shell:
             self.move(0)  # a pipe's end shows after what was in it
 
     def wait_for(self, mark: bytes, deadline: float, stop: threading.Event | None = None) -> bool:
-        """Move bytes until no pipe waits for a mark. False: first came the deadline, or `stop`, or the shell's end."""
+        """Move bytes until no pipe waits for a mark. False: deadline, `stop` or end came first."""
         while any(mark in tap.marks for tap in self._taps.values()):
             left = self._left(deadline, stop)
             if left <= 0 or not self.notes.open:
@@ -2820,10 +2818,9 @@ class _Shell:
         return 0.0 if stop and stop.is_set() else deadline - time.monotonic()
 
     def interrupt(self, spared: frozenset[int], told: set[int]) -> None:
-        """One Ctrl-C for the shell and all below it, but for the jobs in `spared`; without any, all at one moment.
-
-        bash loses one that comes while it starts a command, or notices its end, and goes on with its loop. So this may
-        be called again: once nothing but bash is left of those that were `told`, it and what is new get another."""
+        """One Ctrl-C for the shell and all below it, but for the jobs in `spared`; without any, all at
+        one moment. bash loses one that comes while it starts a command, or notices its end. So this may
+        be called again: once only bash is left of those that were `told`, it and what is new get another."""
         import signal
         shell = self.process.pid
         family = _family(shell, spared)
@@ -2833,12 +2830,12 @@ class _Shell:
                 os.killpg(shell, signal.SIGINT)
                 family = {pid: group for pid, group in family.items() if group != shell}
             for pid in family:
-                _tried(os.kill, pid, signal.SIGINT)  # it may have ended, or become another user's, by sudo
+                _tried(os.kill, pid, signal.SIGINT)  # it may have ended, or be root's by sudo
 
     def end(self) -> int:
         """End the shell and all that is left of its session; the shell's exit status, 128 and more for a signal."""
         import signal
-        if os.getpid() != self._owner:  # a fork of our process has copies of the pipes, and nothing else
+        if os.getpid() != self._owner:  # a fork has copies of the pipes, and nothing else
             self._close()
             return 0
         self._guard.kill()
@@ -2864,10 +2861,11 @@ class _Job:
     """One command on its way, what has come back, and the marks around it."""
 
     def __init__(self, room: int) -> None:
-        self.opening, self.nonce, self.status = os.urandom(16).hex().encode(), os.urandom(16).hex().encode(), 0
-        self.begin, self.start, self.end = b"\0%s\n" % self.opening, b"\0%s\0" % self.nonce, b"\0%s\n" % self.nonce
+        self.opening, self.nonce = (os.urandom(16).hex().encode() for _ in range(2))
+        self.begin = b"\0%s\n" % self.opening
+        self.start, self.end = b"\0%s\0" % self.nonce, b"\0%s\n" % self.nonce
         self.out, self.err, self.background = _Kept(room), _Kept(room), _Kept(room)
-        self.record = _Kept(_SHELL_RECORD_MAX)
+        self.status, self.record = 0, _Kept(_SHELL_RECORD_MAX)
         self.begun = self.late = self.lost = False
 
 
@@ -2877,41 +2875,42 @@ class ShellSession:
         with hotenv.ShellSession(hotenv.fetch()) as shell:
             print(shell.exec("make deploy", timeout=600).stdout)
 
-    `environment` goes into the shell, and is masked in all that comes out, but for names and prefixes (`AWS_*`) in
-    `no_mask`. The rest of the shell's environment is the caller's, or with `isolated` a short allowlist of it.
-    `remote`: a command (list, or one string in shell quoting) that leads to a shell elsewhere, as `ssh -T host` or
-    `docker exec -i name bash`; there `environment` alone is added, over stdin. `cwd`: where to start. `timeout`:
-    seconds for a command without its own limit. `max_output`: characters of stdout and of stderr that a result holds;
-    more is cut to head and tail. `policy`: a JSON file, or a dict, with the lists `allow` and `deny` of first words;
-    advice, no boundary. `audit`: a file that gets a line at the start and the end of every command. Safe to use from
-    several threads: one command runs at a time, the others wait.
+    `environment` goes into the shell, and is masked in all that comes out, but for names and prefixes
+    (`AWS_*`) in `no_mask`. The rest is the caller's, or with `isolated` a short allowlist of it.
+    `remote`: a command (list, or a string in shell quoting) that leads to a shell elsewhere, as
+    `ssh -T host`; there `environment` alone is added, over stdin. `cwd`: where to start. `timeout`:
+    seconds for a command without its own limit. `max_output`: characters of stdout and of stderr in a
+    result; more is cut to head and tail. `policy`: a JSON file, or a dict, with the lists `allow` and
+    `deny` of first words; advice, no boundary. `audit`: a file that gets a line at the start and the
+    end of every command. Threads may share it: one command runs at a time, the others wait.
     """
 
     _shell: _Shell | None = None  # also where __init__() fails early
 
-    def __init__(self, environment: Mapping[str, str] | None = None, *, remote: str | Sequence[str] | None = None,
-                 isolated: bool = False, cwd: str | None = None, timeout: float = _SHELL_TIMEOUT,
-                 max_output: int = _SHELL_MAX_OUTPUT, policy: str | Mapping[str, Sequence[str]] | None = None,
+    def __init__(self, environment: Mapping[str, str] | None = None, *, isolated: bool = False,
+                 remote: str | Sequence[str] | None = None, cwd: str | None = None,
+                 timeout: float = _SHELL_TIMEOUT, max_output: int = _SHELL_MAX_OUTPUT,
+                 policy: str | Mapping[str, Sequence[str]] | None = None,
                  audit: str | None = None, no_mask: Sequence[str] = ()) -> None:
         import shlex
         import threading
-        self._environment, self._isolated, self._limit = dict(environment or {}), isolated, max(0, max_output)
+        self._environment, self._isolated = dict(environment or {}), isolated
+        self._limit, self._timeout = max(0, max_output), _time_limit(timeout)
         try:
             self._remote = shlex.split(remote) if isinstance(remote, str) else [*(remote or ())]
+            if remote is not None and (isolated or not self._remote):
+                raise ValueError  # as an open quote does
         except ValueError:
-            self._remote = []  # an open quote
-        if remote is not None and (isolated or not self._remote):
-            raise HotenvError(EXIT_USAGE, "a remote shell needs a command, and cannot be isolated")
+            raise _usage("a remote shell needs a command, and cannot be isolated") from None
         for name, value in self._environment.items():
             if not _carriable(name) or not _carriable(value) or not name or "=" in name:
-                raise HotenvError(EXIT_USAGE, "there is a name or a value that no environment can hold")
+                raise _usage("there is a name or a value that no environment can hold")
         if cwd and not self._remote:
             if not os.path.isdir(cwd):
-                raise HotenvError(EXIT_USAGE, f"there is no directory {_shown(cwd)}")
+                raise _usage(f"there is no directory {_shown(cwd)}")
             cwd = os.path.abspath(cwd)
         self._cwd, self._exports, self._farewell = os.fsencode(cwd or ""), b"", b""
-        self.cwd = ""  # the directory after the last command, masked, but for values that are absolute paths
-        self._timeout = _time_limit(timeout)
+        self.cwd = ""  # after the last command, masked, but for values that are absolute paths
         self._policy = None if policy is None else _load_policy(policy)
         self._name, self._count, self._audit = os.urandom(4).hex(), 0, audit
         if audit is not None:
@@ -2922,10 +2921,10 @@ class ShellSession:
             self._place = Redactor(self._environment, (*no_mask, *paths))
         self.unmaskable = list(self._redactor.unmaskable)  # names whose values are not masked
         self.omitted: list[str] = []  # names that the shell cannot take
-        # Held while a command runs; a signal handler that calls close() in the midst of it has the lock as well.
+        # Held while a command runs; a signal handler that calls close() then has it as well.
         self._lock, self._busy, self._owner = threading.RLock(), False, os.getpid()
         self._stop, self._closed, self._poison = threading.Event(), threading.Event(), ""
-        # What jobs print between commands. Cleaning and masking make output shorter, so a quarter has room for more.
+        # What jobs print between commands. Cleaned and masked it is shorter: room for more.
         self._background = _Kept(4 * self._limit + 16 * self._redactor.longest + (16 << 10))
         self._jobs: frozenset[int] = frozenset()
         self._untold = False  # that a shell was lost
@@ -2942,32 +2941,31 @@ class ShellSession:
             self._end()
 
     def interrupt(self) -> None:
-        """End the command that is running, if any, as its time limit would. For other threads and signal handlers."""
+        """End the command that runs, if any, as its time limit would. For other threads and signal handlers."""
         self._stop.set()
 
     def close(self) -> None:
         """End the shell and all that runs in its session; a command that is running raises. Again is allowed."""
         self._closed.set()
         self._poison = "the shell session is closed"
-        if os.getpid() != self._owner:
-            self._end()  # without the lock: in a fork nobody may ever release it
-            return
-        with self._lock:
-            if not self._busy:  # or else exec() does it, up the stack from a signal handler
-                self._end()
+        if os.getpid() == self._owner:  # in a fork nobody may ever release the lock
+            with self._lock:
+                if not self._busy:  # or else exec() does it, up the stack from a signal handler
+                    self._end()
 
-    def exec(self, command: str, timeout: float | None = None, *, stop: threading.Event | None = None) -> ExecResult:
-        """Run one command and wait for its end; `stop` interrupts this very one. Raises PolicyDenied, SessionPoisoned,
-        or HotenvError where it cannot be sent or the audit not be written; what the command does is in the result."""
+    def exec(self, command: str, timeout: float | None = None, *,
+             stop: threading.Event | None = None) -> ExecResult:
+        """Run one command and wait for its end; `stop` interrupts this very one. Raises PolicyDenied,
+        SessionPoisoned, or HotenvError where it cannot be sent or the audit not be written."""
         import threading
         limit = self._timeout if timeout is None else _time_limit(timeout)
         if not _carriable(command) or len(command) > _SHELL_COMMAND_MAX:
-            raise HotenvError(EXIT_USAGE, "a command may hold no NUL and no lone surrogate, and at most 16 MiB")
+            raise _usage("a command is at most 16 MiB, without NUL and lone surrogates")
         with self._lock:
             if self._busy:
-                raise HotenvError(EXIT_USAGE, "a signal handler cannot use the shell that it has interrupted")
+                raise _usage("a signal handler cannot use the shell that it interrupted")
             if self._poison or os.getpid() != self._owner:
-                raise SessionPoisoned(EXIT_SYSTEM, self._poison or "the shell session is another process's")
+                raise SessionPoisoned(EXIT_SYSTEM, self._poison or "it is another process's")
             self._busy, self._stop = True, stop or threading.Event()
             try:
                 return self._audited(command, limit)
@@ -2988,29 +2986,29 @@ class ShellSession:
         job.background, self._background = self._background, job.background
         try:
             for _ in range(2):
-                if not job.begun and not job.late:  # or it had ended before: a new shell may have it
+                if not job.begun and not job.late:  # at first, or where it had ended before
                     self._attempt(job, self._ready(job), _encoded(command), begun + limit)
             result = self._result(job, shown, begun)
-        except BaseException as error:  # KeyboardInterrupt: its output is not to become another command's
+        except BaseException as error:  # of KeyboardInterrupt too: no other command gets its output
             self._end()
             self._untold = True
-            # The text of one that is not ours might quote a value.
-            self._record("failed", reason=str(error) if isinstance(error, HotenvError) else type(error).__name__)
+            ours = isinstance(error, HotenvError)  # the text of others might quote a value
+            self._record("failed", reason=str(error) if ours else type(error).__name__)
             raise
         kept = "exit_code duration_ms cwd truncated timed_out shell_restarted".split()
         self._record("end", **{name: getattr(result, name) for name in kept})
         return result
 
     def _record(self, event: str, **fields: object) -> None:
-        """A line for the audit, if there is one, in a file that is opened anew each time, as rotation expects. Where it
-        cannot say how a command ended, the result is not lost."""
+        """A line for the audit, if there is one, in a file that is opened anew each time, as rotation
+        expects. Where it cannot say how a command ended, the result is not lost."""
+        import datetime
         import json
         if self._audit is None:
             return
-        now = time.time()
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03}Z"
-        fields = {"time": stamp, "session": self._name, "id": self._count, "event": event, **fields}
-        line = json.dumps(fields).encode() + b"\n"
+        stamp = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+        about = {"time": stamp[:23] + "Z", "session": self._name, "id": self._count, "event": event}
+        line = json.dumps({**about, **fields}).encode() + b"\n"
         try:
             with open(_open_private(self._audit, "audit file"), "ab+", 0) as file:
                 if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
@@ -3018,12 +3016,11 @@ class ShellSession:
                 if file.write(line) < len(line):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except (OSError, HotenvError) as error:
-            failure: Exception = error
             if isinstance(error, OSError):
-                failure = _system_error(error, f"cannot write the audit file {_shown(self._audit)}")
+                error = _system_error(error, f"cannot write the audit file {_shown(self._audit)}")
             if event not in ("end", "failed"):
-                raise failure from None
-            _say(str(failure))
+                raise error from None
+            _say(str(error))
 
     def _result(self, job: _Job, command: str, begun: float) -> ExecResult:
         (stdout, cut_out), (stderr, cut_err), (background, _) = [
@@ -3036,7 +3033,7 @@ class ShellSession:
             timed_out=job.late, shell_restarted=job.lost, background=background)
 
     def _ready(self, job: _Job) -> _Shell:
-        """The shell, after what its background jobs have printed is out of its pipes; a new one if it has ended."""
+        """The shell, once what background jobs have printed is out of its pipes; a new one if it has ended."""
         shell, job.lost, self._untold = self._shell, job.lost or self._untold, False
         if shell:
             shell.drain()
@@ -3054,14 +3051,16 @@ class ShellSession:
         """Send a command, and see it through to a record, to the end of the shell, or to the end of its time."""
         if self._remote:
             shell.err.marks = {job.begin: job.err, job.end: self._background}
-            shell.out.marks.update({job.begin: job.out, job.start: job.record, job.end: self._background})
+            shell.out.marks.update({job.begin: job.out, job.end: self._background})
         else:
             shell.out.sink, shell.err.sink = job.out, job.err
-            shell.notes.marks.update({job.begin: _Kept(0), job.start: job.record, job.end: _Kept(0)})
+            shell.notes.marks.update({job.begin: _Kept(0), job.end: _Kept(0)})
+        shell.notes.marks[job.start] = job.record
         out, err, notes = shell.numbers
         started = time.monotonic()
-        shell.send(b"__hotenv_begin %s \"$?\"; \\builtin eval %s %d>&- </dev/null >&%d 2>&%d %d>&- %d>&-\n"
-                   b"__hotenv_end %s \"$?\"\n" % (job.opening, _quoted(text), notes, out, err, out, err, job.nonce))
+        shell.send(b"__hotenv_begin %s \"$?\"; \\builtin eval %s" % (job.opening, _quoted(text))
+                   + b" %d>&- </dev/null >&%d 2>&%d %d>&- %d>&-\n" % (notes, out, err, out, err)
+                   + b"__hotenv_end %s \"$?\"\n" % job.nonce)
         finished = shell.wait_for(job.end, deadline, self._stop)
         job.begun, job.late = job.begin not in shell.notes.marks, not finished and shell.notes.open
         if job.late and not self._remote:
@@ -3071,7 +3070,7 @@ class ShellSession:
                 shell.drain()
                 shell.out.sink = shell.err.sink = self._background
             return
-        job.lost = True  # the shell has ended, or is ended here; what it could still say of itself is taken over
+        job.lost = True  # it has ended, or is ended here; what it could still say is taken over
         job.late = job.late or shell.outlives(deadline, self._stop)
         shell.drain()
         if shell.last.end not in shell.notes.marks:
@@ -3079,10 +3078,8 @@ class ShellSession:
         job.status = self._end()
 
     def _interrupt(self, job: _Job, shell: _Shell, started: float) -> bool:
-        """Whether the shell is then ready for the next command.
-
-        It is interrupted only once it has begun with the command: what SIGINT makes it drop of a line that it is still
-        reading ends in the middle of it, and the rest would run."""
+        """Whether the shell is then ready for the next command. It is interrupted only once it has begun
+        with this one: of a line that it is still reading SIGINT drops a part, and the rest would run."""
         told: set[int] = set()
         if not shell.wait_for(job.begin, time.monotonic() + _SHELL_CONNECT):
             return False
@@ -3099,7 +3096,8 @@ class ShellSession:
         if job.record.size > _SHELL_RECORD_MAX:
             return False
         try:
-            status, cwd, jobs, exports = bytes(job.record.data).rpartition(job.start)[2].split(b"\0")
+            record = bytes(job.record.data).rpartition(job.start)[2]
+            status, cwd, jobs, exports = record.split(b"\0")
             job.status, self._jobs = int(status), frozenset(map(int, jobs.split()))
         except ValueError:
             return False  # only code that has meddled with the shell itself can do that
@@ -3113,18 +3111,18 @@ class ShellSession:
         """A shell that is ready; a second one gets the directory and the exports that the first had last."""
         argv, env = self._remote or _SHELL_BASH.split(), None
         if not self._remote:
-            host = build_isolated_env(_host_environment()) if self._isolated else _host_environment()
-            kept = {name: host[name] for name in host if not name.startswith("BASH_FUNC_")}
-            kept.update(self._environment)
-            env = {name: kept[name] for name in kept if name not in _SHELL_DROPPED}
+            host = _host_environment()
+            if self._isolated:
+                host = build_isolated_env(host)
+            given = {**host, **self._environment}
+            env = {name: given[name] for name in given if not _matches(name, _SHELL_DROPPED)}
         try:
             self._shell = shell = _Shell(argv, env, bool(self._remote), self._closed)
-        except OSError as error:
-            raise _system_error(error, f"cannot start {_shown(self._redactor(argv[0]))}") from None
-        try:
             self._set_up(shell, _Job(4096))
-        except BaseException:
+        except BaseException as error:
             self._end()
+            if isinstance(error, OSError):
+                raise _system_error(error, f"cannot run {_shown(self._redactor(argv[0]))}") from None
             raise
         return shell
 
@@ -3133,28 +3131,27 @@ class ShellSession:
         if self._remote:
             mark_stderr = b"builtin printf '\\0%s\\n' \"$1\" >&241"
             shell.out.marks, shell.err.sink = {job.begin: _Kept(0)}, job.err
-            shell.send(_SHELL_REMOTE.replace("{S}", _SHELL_BASH).encode().replace(b"{B}", job.opening))
+            shell.send(_SHELL_REMOTE.encode().replace(b"{B}", job.opening))
             self._expect(shell, job.begin, job)
             shell.err.marks = {job.end: self._background}
             shell.send(b"exec 240>&3 241>&4 242>&3 3>&- 4>&-\n")
-        setup = _SHELL_SETUP.encode().replace(b"{N}", b"%d" % shell.numbers[2]).replace(b"{E}", mark_stderr)
         shell.notes.marks = {job.start: job.record, job.end: self._background,
                              shell.last.start: shell.last.record, shell.last.end: _Kept(0)}
-        shell.send(setup.replace(b"{X}", shell.last.nonce) + self._restoring()
-                   + b"__hotenv_end %s \"$PPID\"\n" % job.nonce)
+        setup = _SHELL_SETUP.encode().replace(b"{N}", b"%d" % shell.numbers[2])
+        shell.send(setup.replace(b"{E}", mark_stderr).replace(b"{X}", shell.last.nonce)
+                   + self._restoring() + b"__hotenv_end %s \"$PPID\"\n" % job.nonce)
         self._expect(shell, job.end, job)
         self._accept(job)
-        # A remote side may not notice that we hang up: what still runs there then, the next shell will end.
-        if self._remote:
-            self._farewell = (b"[[ $(</proc/%d/environ) == *HOTENV_SHELL=%s* ]] && \\builtin kill -9 -- -%d"
-                              % (job.status, job.opening, job.status))
+        if self._remote:  # it may not notice that we hang up: what runs on there, the next shell ends
+            known = b"[[ $(</proc/%d/environ) == *HOTENV_SHELL=%s* ]]" % (job.status, job.opening)
+            self._farewell = known + b" && \\builtin kill -9 -- -%d" % job.status
 
     def _expect(self, shell: _Shell, mark: bytes, job: _Job) -> None:
         if shell.wait_for(mark, time.monotonic() + _SHELL_CONNECT):
             return
         reason = "gave no answer in time"
         if not shell.notes.open and not shell.outlives(time.monotonic() + _SHELL_GRACE):
-            reason = f"ended with status {shell.process.poll()} (it must lead to bash, and the directory asked for)"
+            reason = f"ended with status {shell.process.poll()} (it must lead to bash and the directory)"
         shell.drain()
         said = job.err.presented(self._redactor, 400)[0].strip()
         text = f"{self._redactor((self._remote or ['bash'])[0])} {reason}: {said}"
@@ -3162,17 +3159,19 @@ class ShellSession:
 
     def _restoring(self) -> bytes:
         """Lines for a new shell: where to go, and what to export beside or instead of what it was born with."""
-        go = b"\\builtin cd -- %s" % _quoted(self._cwd) if self._cwd else b"\\builtin :"
-        names = [name for name in self._environment if name not in _SHELL_DROPPED]
-        lines = [go + b" || exit 1", b""]
+        go = exports = b""
+        if self._cwd:
+            go = b"\\builtin cd -- %s || exit 1" % _quoted(self._cwd)
+        names = [name for name in self._environment if not _matches(name, _SHELL_DROPPED)]
         if self._remote:
             names = [name for name in names if name.isascii() and name.isidentifier()]
-            lines += [b"export %s=%s" % (name.encode(), _quoted(_encoded(self._environment[name]))) for name in names]
+            for name in names:
+                value = _quoted(_encoded(self._environment[name]))
+                exports += b"export %s=%s\n" % (name.encode(), value)
         self.omitted = [name for name in self._environment if name not in names]
         if self._exports:
-            lines = [b"__hotenv_pwd=${PWD-}; \\builtin unset -v $(\\builtin compgen -e)", self._exports,
-                     b"PWD=$__hotenv_pwd; \\builtin unset -v __hotenv_pwd", go, self._farewell]
-        return b"\n".join([*lines, b""])
+            exports = b"\\builtin unset -v $(\\builtin compgen -e)\n%s\n" % self._exports
+        return b"%s\n%s%s\n" % (go, exports, self._farewell)
 
     def _end(self) -> int:
         shell, self._shell = self._shell, None
@@ -3188,30 +3187,38 @@ def _carriable(text: str) -> bool:
 
 def _time_limit(seconds: float) -> float:
     if not isinstance(seconds, (int, float)) or not seconds <= float("inf"):
-        raise HotenvError(EXIT_USAGE, "a time limit is a number of seconds")
+        raise _usage("a time limit is a number of seconds")
     return seconds
 
 
-# What a policy looks at: tokens of shell text, a state, and a stack of what is open. In the state `go` a command or a
-# reserved word may come, in `command` no reserved one, after `named` the () of a function. It knows no more of the
-# grammar than everyday lines need: what may mean something else is refused, `case` too.
-_POLICY_PLAIN = r"""[^`$"'\\<>#;&()] | \$(?!\() | \\. | '[^']*' | "(?: [^"`$\\] | \\. | \$(?!\() )*" """
+def _usage(message: str) -> HotenvError:
+    return HotenvError(EXIT_USAGE, message)
+
+
+# What a policy looks at: tokens of shell text, a state, and a stack of the substitutions that are open. In the state
+# `go` a command or a reserved word may come, in `command` no reserved one, in `rest` arguments. It knows no more of
+# the grammar than everyday lines need: what may mean something else is refused, `case` too.
+_POLICY_PLAIN = r"""
+  [^`$"'\\<>#;&()] | \$(?!\() | \\. | '[^']*' | "(?: [^"`$\\] | \\. | \$(?!\() )*" """
 _POLICY_TEXT = r"""\\[^`\n] | \$\{[^{}()`$"'\\]*\} | \$\(\([^()`$"'\\]*\)\)"""
 _POLICY_QUOTED = rf"""(?xs)
-  (?P<text> {_POLICY_TEXT} | \\\n | \$(?![({{]) | [^"`$\\]+ ) | (?P<opens> ` | \$\( ) | (?P<quote> ")"""
+  (?P<text> {_POLICY_TEXT} | \\\n | \$(?![({{]) | [^"`$\\]+ )
+| (?P<opens> ` | \$\( ) | (?P<quote> ")"""
 _POLICY_TOKEN = rf"""(?xs)
   (?P<joins> \\\n ) | (?P<blank> [ \t\r]+ | (?<![^\s;&|()])(?<!\\\n)\#[^\n]* )
 | (?P<heredoc> \d*<<(?!<)(-?)[ \t]*(\\?['"]?)([\w.-]+)['"]?(?=[\s;&|<>)]) )
 | (?P<redirect> \d*(?:<<<|<>|>>|>\||[<>]&|<(?![<(])|>(?!\()) | &>>? )
 | (?P<tests> \(\( (?: [^()`$"'\\] | \$(?!\() | \([^()`$"'\\]*\) )* \)\)
           | \[\[\s (?: (?!\[\[\s) (?: {_POLICY_PLAIN} | [&()] | [<>](?!\() ) )*? \s\]\](?=[\s;&|)]) )
-| (?P<text> {_POLICY_TEXT} | \w+\+?=\( (?:{_POLICY_PLAIN})* \) | \$(?![({{"']) | '[^']*' | \$'(?:[^'\\]|\\.)*'
-          | [^ \t\r\n;&|()<>`\\'"$]+ )
-| (?P<function> \([ \t]*\) ) | (?P<quote> \$?" ) | (?P<opens> ` | \$\( | [<>]?\( ) | (?P<closes> \) )
+| (?P<function> [\w.:-]+[ \t]*\([ \t]*\) )
+| (?P<text> {_POLICY_TEXT} | \w+\+?=\( (?:{_POLICY_PLAIN})* \) | \$(?![({{"']) | '[^']*'
+          | \$'(?:[^'\\]|\\.)*' | [^ \t\r\n;&|()<>`\\'"$]+ )
+| (?P<quote> \$?" ) | (?P<opens> ` | \$\( | [<>]?\((?!\s*\)) ) | (?P<closes> \) )
 | (?P<ends> \n | [;&|]+ )"""
 _POLICY_RESERVED = {"for": "loop", **dict.fromkeys("fi done }".split(), "rest"),
                     **dict.fromkeys("if then else elif do while until ! { time".split(), "go"),
                     **dict.fromkeys("case coproc function select".split(), "lost")}
+_POLICY_AFTER = {("function", "go"): "go", ("tests", "go"): "rest", ("tests", "loop"): "loop"}
 
 
 def _first_words(text: str) -> list[str]:
@@ -3219,44 +3226,41 @@ def _first_words(text: str) -> list[str]:
     import re
     found: list[str] = []
     heredocs: list[re.Match[str]] = []
-    stack: list[tuple[str, str, str]] = []  # of each quote and parenthesis that is open, what is outside
-    end, state, word, at, text = "", "go", "", 0, text + "\n"
+    stack: list[tuple[str, bool, str, str]] = []  # what is outside of each that is open
+    end, quoted, state, word, at, text = "", False, "go", "", 0, text + "\n"
     while at < len(text) and state != "lost":
-        match = re.compile(_POLICY_QUOTED if end == '"' else _POLICY_TOKEN).match(text, at)
-        if not match:
+        match = re.compile(_POLICY_QUOTED if quoted else _POLICY_TOKEN).match(text, at)
+        if not match or heredocs and match.lastgroup in ("quote", "opens", "closes"):
             raise ValueError
-        kind, sign, at = match.lastgroup, match[0], match.end()
+        kind, sign, at = str(match.lastgroup), match[0], match.end()
         if kind in ("text", "joins"):
             word += sign.replace("\\\n", "")
-        elif kind == "quote" and end == '"':
-            inner, (end, state, word) = word, stack.pop()
-            word += f'"{inner}"'
-        elif kind in ("quote", "opens") and sign != end:
-            nested = sign == "`" in [each[0] for each in stack]
-            if heredocs or nested or sign == "(" and (word or state != "go"):
+        elif kind == "quote":
+            quoted, word = not quoted, word + '"'
+        elif kind == "opens" and (quoted or sign != end):
+            nested = sign == "`" in [end, *[each[0] for each in stack]]
+            if nested or sign == "(" and (word or state != "go"):
                 raise ValueError
-            stack.append((end, "rest", "") if sign == "(" else (end, state, word + "$" * (kind == "opens")))
-            end, state, word = {"quote": '"'}.get(kind, sign if sign == "`" else ")"), "go", ""
+            stack.append((end, quoted, {"(": "rest"}.get(sign, state), word + "$"))
+            end, quoted, state, word = {"`": "`"}.get(sign, ")"), False, "go", ""
         else:
             state, word = _state_after(state, word, found), ""
-            if kind in ("opens", "closes") and sign == end and not heredocs:
-                end, state, word = stack.pop()
-            elif kind == "function" and state == "named":
-                del found[-1]
+            if sign == end:
+                end, quoted, state, word = stack.pop()
+            elif kind == "redirect":
+                state = ">" + state.replace("go", "command")
+            elif kind not in ("blank", "heredoc", "ends"):
+                state = _POLICY_AFTER.get((kind, state), "lost")
+            elif kind == "ends":
                 state = "go"
-            elif kind == "tests" and state in ("go", "loop"):
-                state = {"loop": "loop"}.get(state, "rest")
-            elif kind not in ("blank", "redirect", "heredoc", "ends"):
-                raise ValueError
             heredocs += [match] * (kind == "heredoc")
-            state = {"redirect": ">" + state.replace("go", "command"), "ends": "go"}.get(str(kind), state)
             while sign == "\n" and heredocs:
                 dash, quote, last = heredocs.pop(0).group(4, 5, 6)
                 body = re.compile(rf"(?ms)(.*?)^{dash and '	*'}{re.escape(last)}$").match(text, at)
                 if not body or not quote and re.search(r"`|\$\(", body[1]):
                     raise ValueError  # what it substitutes is run
                 at = body.end()
-    if stack or state != "go":
+    if stack or quoted or state != "go":
         raise ValueError
     return found
 
@@ -3264,8 +3268,8 @@ def _first_words(text: str) -> list[str]:
 def _state_after(state: str, word: str, found: list[str]) -> str:
     """The state after a word; where a command begins, it is taken down."""
     import re
-    if not word or state in ("named", "rest"):
-        return "rest" if word else state
+    if not word or state == "rest":
+        return state
     if state.startswith(">"):  # of a redirection
         return state[1:]
     if state == "go" and (word in _POLICY_RESERVED or word.startswith("-")):  # as of `time -p`
@@ -3275,26 +3279,26 @@ def _state_after(state: str, word: str, found: list[str]) -> str:
     if re.match(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=", word):
         return "command"
     found.append(re.sub(r"\\(.)|\$?'([^']*)'|\"", r"\1\2", word))
-    return "named"
+    return "rest"
 
 
 def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """`{"allow": [...], "deny": [...]}` from a file, or as it is. An empty list `allow` allows nothing; none, all."""
     import json
+    given: Any = policy
     try:
-        given: Any = policy
         if isinstance(policy, str):
             with open(policy, "rb") as file:
-                given = json.loads(file.read())
+                given = json.load(file)
         lists = {name: [*words] for name, words in given.items() if not isinstance(words, str)}
-        strings = all(isinstance(word, str) for words in lists.values() for word in words)
+        strings = {*map(type, sum(lists.values(), []))} <= {str}
         if strings and len(lists) == len(given) and {*lists} <= {"allow", "deny"}:
             return lists
     except OSError as error:
         raise _system_error(error, f"cannot read the policy {_shown(str(policy))}") from None
     except (ValueError, TypeError, AttributeError, RecursionError):
         pass  # what is said below
-    raise HotenvError(EXIT_USAGE, 'a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
+    raise _usage('a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
 
 
 def _denied(policy: Mapping[str, list[str]], command: str) -> str:
@@ -3323,78 +3327,80 @@ _MCP_LINE_MAX = 32 << 20  # bytes of one message: the longest command, escaped
 _MCP_SHELLS_MAX = 32  # shells at once: each is a few processes and descriptors
 _MCP_TIMEOUT_MAX = 86400  # seconds that a command may ask for
 _MCP_INSTRUCTIONS = (
-    "Shells with the user's secrets in their environment. Refer to secrets by name ($NAME): their values are masked in "
-    "all output. Open a session, run commands in it (directory and variables persist), close it.")
+    "Shells with the user's secrets in their environment. Refer to secrets by name ($NAME): values are "
+    "masked in all output. Open a session, run commands in it (directory and variables persist), close it.")
+_MCP_TOOLS = {  # with the arguments of each
+    "session_open": ("Open a bash with the user's secrets in its environment. Returns its id and their names.",
+                     "cwd isolated remote"),
+    "session_exec": ("Run a command and wait for its end. Returns stdout, stderr, exit_code, cwd as JSON, secrets "
+                     "masked. State persists, unless shell_restarted: then only directory and exports do. Start "
+                     "servers with a trailing &; what they print comes as `background` with the next command.",
+                     "session command timeout"),
+    "session_list": ("List the open sessions.", ""),
+    "session_close": ("End a session and everything that runs in it.", "session")}
+_MCP_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "session": {"type": "string", "description": "id from session_open"},
+    "command": {"type": "string", "description": "bash; may have several lines; stdin is empty"},
+    "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": _MCP_TIMEOUT_MAX,
+                "description": "seconds, default 30; then it is interrupted, exit_code 124"},
+    "cwd": {"type": "string", "description": "directory to start in"},
+    "isolated": {"type": "boolean",
+                 "description": "leave out the user's own environment, but for PATH and such"}}
 
 
 def _mcp_tools(remotes: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The tools by name, as tools/list shows them; what arguments they take is checked against this too."""
-    session = {"session": {"type": "string", "description": "id from session_open"}}
-    opening: dict[str, dict[str, Any]] = {
-        "cwd": {"type": "string", "description": "directory to start in"},
-        "isolated": {"type": "boolean", "description": "leave out the user's own environment, but for PATH and such"}}
+    """The tools by name, as tools/list shows them; arguments are checked against this too."""
+    known, tools = dict(_MCP_ARGUMENTS), {}
     if remotes:
-        opening["remote"] = {"type": "string", "description": "where; default: this machine", "enum": sorted(remotes)}
-    execution = {
-        **session, "command": {"type": "string", "description": "bash; may have several lines; stdin is empty"},
-        "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": _MCP_TIMEOUT_MAX,
-                    "description": "seconds, default 30; then it is interrupted, exit_code 124"}}
-    table = [
-        ("session_open", "Open a bash with the user's secrets in its environment. Returns its id and their names.",
-         opening, []),
-        ("session_exec", "Run a command and wait for its end. Returns stdout, stderr, exit_code, cwd as JSON, secrets "
-         "masked. State persists, unless shell_restarted: then only directory and exports do. Start servers with a "
-         "trailing &; what they print comes as `background` with the next command.", execution, ["session", "command"]),
-        ("session_list", "List the open sessions.", {}, []),
-        ("session_close", "End a session and everything that runs in it.", session, ["session"])]
-    return {name: {"name": name, "description": text, "inputSchema": {
-        "type": "object", "properties": properties, "required": required, "additionalProperties": False}}
-        for name, text, properties, required in table}
+        known["remote"] = {"type": "string", "description": "where; default: this machine",
+                           "enum": sorted(remotes)}
+    for name, (text, words) in _MCP_TOOLS.items():
+        properties = {word: known[word] for word in words.split() if word in known}
+        tools[name] = {"name": name, "description": text, "inputSchema": {
+            "type": "object", "properties": properties, "additionalProperties": False,
+            "required": [word for word in properties if word in ("session", "command")]}}
+    return tools
 
 
 def _mcp_wrong(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     """What is wrong with a tool's arguments, or ''."""
     kinds = {"string": (str,), "boolean": (bool,), "number": (int, float)}
     for name in [*schema["required"], *arguments]:
-        if name not in arguments:
-            return f"the argument {name} is missing"
-        value, expected = arguments[name], schema["properties"].get(name)
+        expected = schema["properties"].get(name)
         if expected is None:
             return f"there is no argument {_shown(name[:80])}"
-        if type(value) not in kinds[expected["type"]] or value not in expected.get("enum", [value]):
-            return f"the argument {name} must be a {expected['type']} {expected.get('enum', '')}".rstrip()
-        if "maximum" in expected and not 0 < value <= expected["maximum"]:
-            return f"the argument {name} must be above 0 and at most {expected['maximum']}"
+        if name not in arguments:
+            return f"the argument {name} is missing"
+        value, choice = arguments[name], expected.get("enum", [arguments[name]])
+        if type(value) not in kinds[expected["type"]] or value not in choice:
+            return f"the argument {name} must be a {expected['type']} {expected.get('enum', '')}"
+        if name == "timeout" and not 0 < value <= _MCP_TIMEOUT_MAX:
+            return f"the argument timeout must be above 0 and at most {_MCP_TIMEOUT_MAX}"
     return ""
 
 
 class _McpShell:
-    """A shell session, once it is open, the hotenv session that it came from, and what is still to be done in it."""
+    """A shell session, once it is open, and the hotenv session that it came from."""
 
-    def __init__(self, where: str) -> None:
-        import queue
-        self.where, self.path = where, ""
+    def __init__(self, name: str, where: str) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+        self.name, self.where, self.path = name, where, ""
         self.session: ShellSession | None = None
-        self.calls: Any = queue.SimpleQueue()  # (id, arguments, what cancels it), then None
-
-    def close(self) -> None:
-        self.calls.put(None)  # after what waits, which finds the session closed
-        if self.session:
-            self.session.close()
+        self.thread = ThreadPoolExecutor(1)  # which ends when nobody knows this shell any more
 
 
 class _McpServer:
-    """The protocol, and the shells by their ids. A HotenvError below take() is a JSON-RPC error, with one of its codes;
-    what a tool could not do is none: the agent is told in the result."""
+    """The protocol, and the shells by their ids. A HotenvError below take() is a JSON-RPC error, with
+    one of its codes; what a tool could not do is none: the agent is told in the result."""
 
-    def __init__(self, output: int, remotes: Mapping[str, str], socket_path: str | None, peer_uid: int | None,
-                 options: Mapping[str, Any]) -> None:
+    def __init__(self, output: int, remotes: Mapping[str, str], socket_path: str | None,
+                 peer_uid: int | None, options: Mapping[str, Any]) -> None:
         import threading
         self._output, self._remotes, self._options = output, remotes, options
         self._socket, self._peer_uid = socket_path, peer_uid
         self._tools = _mcp_tools(remotes)
         self._shells: dict[str, _McpShell] = {}
-        self._running: dict[object, threading.Event] = {}  # what cancels each call that waits or runs
+        self._running: dict[object, threading.Event] = {}  # what cancels each open call
         self._count, self._writing = 0, threading.Lock()
 
     def take(self, line: bytes) -> None:
@@ -3410,21 +3416,22 @@ class _McpServer:
                 raise HotenvError(-32600, "not a JSON-RPC 2.0 message")
             if "method" not in message and ("result" in message or "error" in message):
                 return  # an answer to something that we never ask
-            if type(message.get("id", 0)) not in (str, int) or not isinstance(message.get("method"), str):
+            method, params = message.get("method"), message.get("params", {})
+            if type(message.get("id", 0)) not in (str, int) or not isinstance(method, str):
                 raise HotenvError(-32600, "method must be a string, id a string or an integer")
-            number, params = message.get("id"), message.get("params", {})
-            if "id" in message and not isinstance(params, dict):
-                raise HotenvError(-32602, "params must be an object")
+            number = message.get("id")
             if number is not None:
-                self._request(number, message["method"], params)
-            elif message["method"] == "notifications/cancelled" and isinstance(params, dict):
+                self._request(number, method, params)
+            elif method == "notifications/cancelled" and isinstance(params, dict):
                 call = params.get("requestId")
                 if isinstance(call, (str, int)) and call in self._running:
                     self._running[call].set()
         except HotenvError as error:
             self._send(number, error={"code": error.code, "message": str(error)})
 
-    def _request(self, number: str | int, method: str, params: Mapping[str, Any]) -> None:
+    def _request(self, number: str | int, method: str, params: Any) -> None:
+        if not isinstance(params, dict):
+            raise HotenvError(-32602, "params must be an object")
         if method == "tools/call":
             return self._call(number, params)
         offered = params.get("protocolVersion")
@@ -3441,7 +3448,7 @@ class _McpServer:
     def _send(self, number: object, **answer: object) -> None:
         import json
         text = json.dumps({"jsonrpc": "2.0", "id": number, **answer}, ensure_ascii=False) + "\n"
-        text = text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate in JSON's own spelling
+        text = text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate as JSON has it
         with self._writing:
             _write(self._output, text)
 
@@ -3459,59 +3466,58 @@ class _McpServer:
         wrong = _mcp_wrong(self._tools[name]["inputSchema"], arguments)
         if wrong:
             return self._tell(number, wrong, True)
-        session = arguments.get("session", "")
-        shell = self._shells.get(session)
+        shell = self._shells.get(arguments.get("session", ""))
         if name == "session_list":
-            self._tell(number, [{"session": each, "where": shell.where, "cwd": shell.session.cwd}
-                                for each, shell in [*self._shells.items()] if shell.session])
+            self._tell(number, [{"session": one.name, "where": one.where, "cwd": one.session.cwd}
+                                for one in [*self._shells.values()] if one.session])
         elif not shell and name != "session_open":
             self._tell(number, "that session is not open: see session_list, session_open", True)
         elif shell and name == "session_close":
-            self._shells.pop(session, None)
-            shell.close()
-            self._tell(number, {"closed": session})
+            self._close(shell)
+            self._tell(number, {"closed": shell.name})
         elif not shell and len(self._shells) >= _MCP_SHELLS_MAX:
             self._tell(number, f"{_MCP_SHELLS_MAX} sessions are open: close one", True)
         else:
             if not shell:
                 self._count += 1
-                session, shell = f"s{self._count}", _McpShell(arguments.get("remote", "this machine"))
-                self._shells[session] = shell
-                threading.Thread(target=self._serve, args=(session, shell), daemon=True).start()
+                shell = _McpShell(f"s{self._count}", arguments.get("remote", "this machine"))
+                self._shells[shell.name] = shell
             stop = self._running[number] = threading.Event()
-            shell.calls.put((number, arguments, stop))
+            shell.thread.submit(self._work, number, shell, arguments, stop)
 
-    def _serve(self, name: str, shell: _McpShell) -> None:
-        """Do what is asked of a shell, one after the other, in a thread of its own: first to open it. A call that is
-        cancelled ends as by a time limit, without an answer."""
-        for number, arguments, stop in iter(shell.calls.get, None):
-            content, failed = None, True
-            try:
-                if not stop.is_set():
-                    act = self._execute if "command" in arguments else self._open
-                    content, failed = act(name, shell, arguments, stop), False
-            except HotenvError as error:
-                content = str(error)
-            except Exception as error:  # its text might quote a value, as a traceback would
-                content = getattr(error, "strerror", None) or f"internal error: {type(error).__name__}"
-            if not shell.session:
-                self._shells.pop(name, shell).close()
-            self._running.pop(number, None)
+    def _close(self, shell: _McpShell) -> None:
+        """End it; what still waits for it finds it closed."""
+        self._shells.pop(shell.name, None)
+        if shell.session:
+            shell.session.close()
+
+    def _work(self, number: object, shell: _McpShell, arguments: Mapping[str, Any], stop: threading.Event) -> None:
+        """Open it, or run a command in it. A cancelled call ends as by a time limit, unanswered."""
+        content, failed = None, True
+        try:
             if not stop.is_set():
-                self._tell(number, content, failed)
+                act = self._execute if "command" in arguments else self._open
+                content, failed = act(shell, arguments, stop), False
+        except HotenvError as error:
+            content = str(error)
+        except Exception as error:  # its text might quote a value, as a traceback would
+            content = getattr(error, "strerror", None) or f"internal error: {type(error).__name__}"
+        if not shell.session:
+            self._close(shell)
+        self._running.pop(number, None)
+        if not stop.is_set():
+            self._tell(number, content, failed)
 
-    def _open(self, name: str, shell: _McpShell, arguments: Mapping[str, Any], _: object) -> object:
+    def _open(self, shell: _McpShell, arguments: Mapping[str, Any], _: object) -> object:
         shell.path = _locate(self._socket).path
         environment = fetch("run", ["mcp", "session_open"], shell.path, peer_uid=self._peer_uid)
         session = shell.session = ShellSession(
             environment, remote=self._remotes.get(shell.where), cwd=arguments.get("cwd"),
             isolated=arguments.get("isolated", False), **self._options)
-        if name not in self._shells:  # it was closed meanwhile
-            session.close()
-        return {"session": name, "cwd": session.cwd, "secrets": sorted(environment),
+        return {"session": shell.name, "cwd": session.cwd, "secrets": sorted(environment),
                 "unmaskable": session.unmaskable, "not_exported": session.omitted}
 
-    def _execute(self, name: str, shell: _McpShell, arguments: Mapping[str, Any], stop: threading.Event) -> object:
+    def _execute(self, shell: _McpShell, arguments: Mapping[str, Any], stop: threading.Event) -> object:
         if not shell.session:
             raise HotenvError(EXIT_SYSTEM, "it could not be opened")
         try:
@@ -3519,32 +3525,35 @@ class _McpServer:
         except HotenvError as error:
             if error.code != EXIT_UNREACHABLE:
                 raise
-            ended = [each for each, other in [*self._shells.items()] if other.path == shell.path]
+            ended = [each for each in [*self._shells.values()] if each.path == shell.path]
             for each in ended:
-                self._shells.pop(each, shell).close()
+                self._close(each)
             raise HotenvError(error.code, (
-                f"the hotenv session has ended, and with it the shells {', '.join(ended)}. The user can start one "
-                f"with: {_invocation()} serve < secrets.env. Then call session_open.")) from None
-        result = shell.session.exec(arguments["command"], arguments.get("timeout"), stop=stop).as_dict()
+                f"the hotenv session has ended, and so have {', '.join(each.name for each in ended)}. "
+                f"Ask the user for: {_invocation()} serve < secrets.env; then session_open.")) from None
+        limit = arguments.get("timeout")
+        result = shell.session.exec(arguments["command"], limit, stop=stop).as_dict()
         del result["command"]  # which the agent knows
         return result
 
     def close(self) -> None:
         for shell in [*self._shells.values()]:
-            shell.close()
+            self._close(shell)
 
 
-def _serve_mcp(*, socket_path: str | None, peer_uid: int | None, policy: str | None, audit: str | None,
-               remotes: Mapping[str, str], no_mask: Sequence[str]) -> int:
+def _serve_mcp(*, socket_path: str | None, peer_uid: int | None, policy: str | None,
+               audit: str | None, remotes: Mapping[str, str], no_mask: Sequence[str]) -> int:
     """Serve stdin and stdout until stdin ends or a signal comes; then every shell ends too."""
     import signal
     _harden()
-    options = {"audit": audit, "no_mask": no_mask, "policy": None if policy is None else _load_policy(policy)}
+    options: dict[str, Any] = {"audit": audit, "no_mask": no_mask}
+    if policy is not None:
+        options["policy"] = _load_policy(policy)
     if audit is not None:
         os.close(_open_private(audit, "audit file"))
     if os.isatty(0):
-        _say("mcp: waiting for an MCP client's messages on stdin, one JSON object a line; agents start this command by "
-             f"themselves, see: {_invocation()} help mcp (Ctrl-D ends it)")
+        _say("mcp: waiting for an agent's JSON lines on stdin; agents start this by themselves, "
+             f"see: {_invocation()} help mcp (Ctrl-D ends it)")
     output = os.dup(1)
     os.dup2(2, 1)  # whatever prints, prints there
     server = _McpServer(output, remotes, socket_path, peer_uid, options)
@@ -3566,7 +3575,8 @@ def _serve_mcp(*, socket_path: str | None, peer_uid: int | None, policy: str | N
                 whole = line.endswith(b"\n")  # of a line that is too long, the beginning is no JSON
     except KeyboardInterrupt:
         pass  # as the end of stdin
-    server.close()
+    finally:
+        server.close()
     sys.stderr.flush()
     os._exit(0)  # a thread may still wait for a client that does not read
 

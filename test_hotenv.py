@@ -69,6 +69,7 @@ for ignored in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):  # the suite was 
     if signal.getsignal(ignored) == signal.SIG_IGN:
         signal.signal(ignored, signal.default_int_handler if ignored == signal.SIGINT else signal.SIG_DFL)
 
+os.environ.pop("HOTENV_SOCKET", None)  # the suite was started from within a session
 only_linux = pytest.mark.skipif(not LINUX, reason="looks at /proc, which is Linux's")
 only_root = pytest.mark.skipif(not ROOT, reason="needs root, to become somebody else")
 needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
@@ -102,9 +103,11 @@ class Project:
         self.dir, self.base, self.log_path = self.root / "p", self.root / "r", self.root / "log"
         self.dir.mkdir()
         self.base.mkdir(0o700)
-        self.runtime, self.marker = self.base / "hotenv", self.dir / ".hotenv"
+        self.runtime = self.base / "hotenv"
         self.env = {"PATH": PATHS, "LC_ALL": "C.UTF-8", "XDG_RUNTIME_DIR": str(self.base)}
         self.program, self.started, self.clients = INSTALLED, [], []
+
+    marker = property(lambda self: self.dir / ".hotenv")
 
     def command(self, args):
         return [*self.program, *args]
@@ -112,10 +115,10 @@ class Project:
     def for_strangers(self, owner=None):
         """From here on another user can run the program too: a copy of it, by a Python that everybody can reach.
         With an owner the directories are theirs, and what is started with what comes back as its preexec_fn."""
-        probe = "import sys; sys.exit(sys.version_info < (3, 8))"
         for python in (sys.executable, "/usr/bin/python3"):
             with contextlib.suppress(OSError, subprocess.SubprocessError):
-                if not subprocess.run([python, "-c", probe], preexec_fn=become(STRANGER), timeout=PATIENCE).returncode:
+                probe = [python, "-c", "import sys; sys.exit(sys.version_info < (3, 8))"]
+                if not subprocess.run(probe, preexec_fn=become(STRANGER), timeout=PATIENCE).returncode:
                     self.root.chmod(0o755)
                     self.program = [python, shutil.copy(str(HOTENV), str(self.root))]
                     for path in [self.base, *self.dir.rglob("*"), self.dir] * (owner is not None):
@@ -131,7 +134,6 @@ class Project:
         return self.started[-1]
 
     def serve(self, text=b"A=1\n", *options, **more):
-        """A server that accepts requests."""
         before = self.marker_content()
         process = self.start("serve", *options, stdin=PIPE, **more)
         with contextlib.suppress(BrokenPipeError), process.stdin:
@@ -206,7 +208,6 @@ class Project:
         return client
 
     def ask(self, request=b'{"command":"dump"}\n', path=None):
-        """The whole answer to these bytes."""
         with self.connect(path) as client:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it was answered before its end
                 client.sendall(request)
@@ -233,10 +234,7 @@ class Project:
 
 @pytest.fixture(autouse=True)
 def no_test_hangs():
-    def hung(number, frame):
-        pytest.fail("this test hangs")
-
-    signal.signal(signal.SIGALRM, hung)
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("this test hangs"))
     signal.alarm(900 if FULL else 120)
     yield
     signal.alarm(0)
@@ -244,9 +242,8 @@ def no_test_hangs():
 
 @pytest.fixture
 def project():
-    fresh = Project()
-    yield fresh
-    fresh.close()
+    with contextlib.closing(Project()) as fresh:
+        yield fresh
 
 
 def standing(text, *options, **env):
@@ -284,7 +281,6 @@ ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}  # a loca
 
 
 def short(value):
-    """An id for a parametrised case."""
     return repr(value)[:30]
 
 
@@ -340,20 +336,24 @@ def become(uid):
     return lambda: (os.setgroups([]), os.setgid(uid), os.setuid(uid))
 
 
-def in_child(work, uid=None):
-    """The exit status of `work()` in a forked child, as another user if so told; 99 where it raises something else."""
+def forked(work):
+    """The pid of a child that does this and ends with what it returns, or 99 where it raises something else."""
     child = os.fork()
     if not child:
         status = 99
         try:
-            if uid is not None:
-                become(uid)()
-            status = work()
+            status = work() or 0
         except hotenv.HotenvError as error:
             status = error.code
+        except Exception:
+            traceback.print_exc()
         finally:
             os._exit(status)
-    return os.WEXITSTATUS(os.waitpid(child, 0)[1])
+    return child
+
+
+def in_child(work):
+    return os.WEXITSTATUS(os.waitpid(forked(work), 0)[1])
 
 
 @contextlib.contextmanager
@@ -379,9 +379,9 @@ def on_terminal(*command, cwd=None, env=None, **redirected):
         os.close(terminal)
 
 
-def read_until(descriptor, wanted=None):
-    """What comes from a descriptor until `wanted`, a pattern, is in it; without one, until it ends."""
-    seen, give_up = b"", time.monotonic() + PATIENCE
+def read_until(descriptor, wanted=None, seen=b""):
+    """What was seen and comes from a descriptor until `wanted`, a pattern, is in it; without one, until it ends."""
+    give_up = time.monotonic() + PATIENCE
     while wanted is None or not re.search(wanted, seen):
         if not select.select([descriptor], [], [], max(0, give_up - time.monotonic()))[0]:
             pytest.fail("waited in vain for %r in %r" % (wanted, seen))
@@ -398,24 +398,19 @@ def read_until(descriptor, wanted=None):
 @pytest.fixture
 def answerer(project):
     """answerer(response): a server of our own that gives every client the same bytes, whatever it asks."""
-    made = []
-
     def give(client, _, server):
         with contextlib.suppress(OSError):
             client.recv(1 << 20)
             client.sendall(server.response)
-
     def make(response=b""):
-        made.append(socketserver.UnixStreamServer(str(project.root / ("answerer%d.sock" % len(made))), give))
-        made[-1].path, made[-1].response = made[-1].server_address, response
-        made[-1].socket.listen(64)
-        threading.Thread(target=made[-1].serve_forever, args=(0.01,), daemon=True).start()
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.shutdown()
-        each.server_close()
+        server = ends.enter_context(socketserver.UnixStreamServer(str(project.root / os.urandom(8).hex()), give))
+        server.path, server.response = server.server_address, response
+        server.socket.listen(64)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        ends.callback(server.shutdown)
+        return server
+    with contextlib.ExitStack() as ends:
+        yield make
 
 
 class Host:
@@ -430,8 +425,7 @@ class Host:
             os.makedirs("/run/sshd", exist_ok=True)  # where sshd locks its children up: no option names another place
         for name in ("server", "client"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(root / name)], check=True)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
+        with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         user, said = pwd.getpwuid(os.geteuid()).pw_name, root / "sshd_log"
         (root / "sshd_config").write_text(
@@ -460,51 +454,46 @@ def host():
         yield Host(holder.root, holder.started)
 
 
-# ---- both processors
-# Most tests wait for processes, so a fork of pytest takes part. Each of the two takes the number of its next test from
-# one pipe. What pytest would say of it in the fork goes through a file to the first one, where pytest says it.
+# Most tests wait for processes, so two forks of pytest share them: each takes the number of its next test from a pipe.
+# What pytest would say of it in a fork goes through a file to the first process, where pytest says it.
 
 pytest_plugins = [__name__]  # this file is a plugin too: its hook counts
 SAYING = {"pytest_runtest_logstart", "pytest_runtest_logreport", "pytest_runtest_logfinish", "pytest_warning_recorded"}
 
 
 def pytest_runtestloop(session):
-    config, items, calls, seen = session.config, session.items, [], set()
+    config, items, first, seen = session.config, session.items, os.getpid(), set()
+    plugin, option = config.pluginmanager.getplugin, config.getoption
     if (not 20 < len(items) < 8192 or (os.cpu_count() or 1) < 2 or session.testsfailed or hasattr(config, "workerinput")
-            or any(map(config.getoption, ("collectonly", "usepdb", "trace", "setupshow")))
-            or config.getoption("capture") == "no"):
+            or option("capture") == "no" or any(map(option, ("collectonly", "usepdb", "trace", "setupshow")))):
         return None  # pytest's own loop does it: alone, or by hand, or for xdist
-    path = config._tmp_path_factory.getbasetemp() / "reports"  # made before the fork, so that it is one for both
-    numbers, writer = os.pipe()
+    path = config._tmp_path_factory.getbasetemp() / "reports"  # made before the forks, so that it is one for both
+    reader, writer = os.pipe()
     os.write(writer, struct.pack("%dH" % len(items), *range(len(items))))  # at most 16 KiB: every pipe holds that
     os.close(writer)
-    capture = config.pluginmanager.getplugin("capturemanager")
-    capture.stop_global_capturing()  # or the two would capture into one file
-    reports, source, first, fork = open(path, "wb", 0), open(path, "rb"), os.getpid(), os.fork()
-    if not fork:
+    coming = (items[struct.unpack("H", number)[0]] for number in iter(lambda: os.read(reader, 2), b""))
+
+    def work():
+        capture, calls = plugin("capturemanager"), []
+        capture.stop_global_capturing()  # or the two would capture into one file
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the dots are the first one's
-    capture.start_global_capturing()
-    capture.suspend_global_capture()
+        capture.start_global_capturing()
+        capture.suspend_global_capture()
+        config.pluginmanager.add_hookcall_monitoring(
+            lambda name, _, given: name in SAYING and calls.append((name, given)), lambda *_: None)
+        with contextlib.ExitStack() as left:
+            left.callback(plugin("runner").pytest_sessionfinish, session)  # ends fixtures
+            item, following = next(coming, None), next(coming, None)  # one ahead: a teardown wants to know what follows
+            while item and not session.shouldfail and not session.shouldstop and os.getppid() == first:
+                config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                reports.write(pickle.dumps(calls))
+                calls.clear()
+                item, following = following, next(coming, None)
 
-    def take():
-        number = os.read(numbers, 2)
-        return items[struct.unpack("H", number)[0]] if number else None
-
-    def run(say):
-        item, following = take(), take()  # one ahead: a teardown wants to know what follows
-        while item and not session.shouldfail and not session.shouldstop:
-            config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            seen.add(item.nodeid)
-            say()
-            item, following = following, take()
-
-    def write():
-        reports.write(pickle.dumps(calls))
-        calls.clear()
-        if os.getppid() != first:
-            sys.exit("there is nobody left to tell")
-
-    def tell():
+    def all_is_told():
+        for fork in [each for each in forks if forks[each] is None]:
+            pid, status = os.waitpid(fork, os.WNOHANG)
+            forks[fork] = status if pid else None
         with contextlib.suppress(EOFError, pickle.UnpicklingError):  # there is no more yet
             while True:
                 begin = source.tell()
@@ -513,40 +502,22 @@ def pytest_runtestloop(session):
                     call = getattr(config.hook, name)
                     call.call_historic(kwargs=given) if name == "pytest_warning_recorded" else call(**given)
         source.seek(begin)
-
-    if not fork:
-        status = 1
+        return None not in forks.values() or time.sleep(0.01)
+    with open(path, "ab", 0) as reports, open(path, "rb") as source:
+        forks = dict.fromkeys([forked(work), forked(work)])
         try:
-            config.pluginmanager.add_hookcall_monitoring(
-                lambda name, _, given: name in SAYING and calls.append((name, given)), lambda *_: None)
-            with contextlib.ExitStack() as left:
-                left.callback(config.pluginmanager.getplugin("runner").pytest_sessionfinish, session)  # ends fixtures
-                run(write)
-            status = 0
-        except Exception:
-            traceback.print_exc()
+            while not session.shouldfail and not session.shouldstop and not all_is_told():
+                pass
         finally:
-            os._exit(status)
-    try:
-        run(tell)
-    finally:
-        while take():  # nobody begins another one
-            pass
-        status = None
-        while status is None:
-            pid, ended = os.waitpid(fork, os.WNOHANG)
-            tell()
-            status = ended if pid else time.sleep(0.01)
-        reports.close()
-        source.close()
-        os.close(numbers)
-    if session.shouldfail:
-        raise session.Failed(session.shouldfail)
-    if session.shouldstop:
-        raise session.Interrupted(session.shouldstop)
-    for item in [each for each in items if each.nodeid not in seen] or items[-1:] * (status != 0):
+            list(coming)  # nobody begins another one
+            while not all_is_told():
+                pass
+    os.close(reader)
+    if session.shouldfail or session.shouldstop:
+        raise (session.Failed if session.shouldfail else session.Interrupted)(session.shouldfail or session.shouldstop)
+    for item in [each for each in items if each.nodeid not in seen] or items[-1:] * any(forks.values()):
         config.hook.pytest_runtest_logreport(report=pytest.TestReport(
-            item.nodeid, item.location, {}, "failed", "the process that takes part ended with %d" % status, "call"))
+            item.nodeid, item.location, {}, "failed", "its process ended with one of %s" % [*forks.values()], "call"))
     return True
 
 
@@ -554,18 +525,14 @@ def pytest_runtestloop(session):
 # The documented limits, some of which other tests make shorter than they are; and what no error may do.
 
 
-def test_limits_are_the_documented_ones():
+def test_limits_are_the_documented_ones_and_the_file_is_plain_code_on_the_standard_library():  # invariant 11
     documented = {
         "MAX_INPUT": 64 << 20, "MAX_EXPANSION": 64 << 20, "MAX_REQUEST": 256 << 10, "MAX_UNFINISHED": 16 << 20,
         "MAX_RESPONSE": 256 << 20, "MAX_MARKER": 8 << 10, "MAX_LOG_BACKLOG": 1 << 20, "DESCRIPTORS": 4096, "TICK": 10,
         "IDLE_TIMEOUT": 300, "MAX_DURATION": 366 * 86400, "REQUEST_TIME": 5, "ANSWER_TIME": 30, "EXCHANGE_TIME": 10,
         "LOCK_TIME": 1, "MAX_NESTING": 64}
-    assert {name: getattr(hotenv, name) for name in documented} == documented
-
-
-def test_the_file_is_plain_code_for_every_supported_python_and_takes_only_the_standard_library():  # invariant 11
-    """No check lives in an assert, nothing is swallowed by a bare except, no source text waits to be compiled."""
-    nodes = list(ast.walk(ast.parse(HOTENV.read_text(encoding="utf-8"), feature_version=(3, 8))))
+    assert documented.items() <= vars(hotenv).items()
+    nodes = list(ast.walk(ast.parse(HOTENV.read_text(encoding="utf-8"), feature_version=(3, 8))))  # the oldest Python
     assert sum(isinstance(node, ast.FunctionDef) for node in nodes) > 100
     assert not [node.lineno for node in nodes if isinstance(node, ast.Assert)]
     assert not [node.lineno for node in nodes if isinstance(node, ast.ExceptHandler) and node.type is None]
@@ -593,18 +560,14 @@ def test_without_memory_there_is_a_word_and_no_value(project):  # invariants 1 a
 
 @pytest.mark.parametrize("given, host, expected", [
     ({"A": "as it is, $HOME and all "}, {"HOME": "/h"}, {"A": "as it is, $HOME and all "}),
-    ({"A": ""}, {"A": "host"}, {"A": ""}),
-    ({"A": "${H}"}, {"H": "from the host"}, {"A": "from the host"}),
-    ({"A": "${H}"}, {}, {"A": ""}),
-    ({"URL": "http://${HOST}:${PORT:-80}/"}, {"HOST": "db"}, {"URL": "http://db:80/"}),
+    ({"A": ""}, {"A": "host"}, {"A": ""}), ({"B": "${A}", "A": "later"}, {}, {"B": "", "A": "later"}),
+    ({"A": "${H}"}, {"H": "from the host"}, {"A": "from the host"}), ({"A": "?no one asks"}, {}, {"A": "?no one asks"}),
+    ({"A": "${H}"}, {}, {"A": ""}), ({"URL": "http://${HOST}:${PORT:-80}/"}, {"HOST": "db"}, {"URL": "http://db:80/"}),
     ({"A": "1", "B": "${A}2", "C": "${B}3"}, {"A": "host"}, {"A": "1", "B": "12", "C": "123"}),
-    ({"B": "${A}", "A": "later"}, {}, {"B": "", "A": "later"}),
-    ({"PATH": "${PATH}:/x"}, {"PATH": "/bin"}, {"PATH": "/bin:/x"}),
-    ({"A": "\\${H}"}, {"H": "no"}, {"A": "${H}"}),
+    ({"PATH": "${PATH}:/x"}, {"PATH": "/bin"}, {"PATH": "/bin:/x"}), ({"A": "\\${H}"}, {"H": "no"}, {"A": "${H}"}),
     ({"A": "${H}"}, {"H": "${A} is not read again"}, {"A": "${A} is not read again"}),
-    ({"A": "?no one asks"}, {}, {"A": "?no one asks"}),
-    ([("A", "${H}"), ("A", "?x")], {"H": "1"}, {"A": "?x"}),  # the string of a pair is a literal; the last of two wins
     ("A=${H}\nB='${H}'\nC=\"${H}\"\n", {"H": "x"}, {"A": "x", "B": "${H}", "C": "x"}),
+    ([("A", "${H}"), ("A", "?x")], {"H": "1"}, {"A": "?x"}),  # the string of a pair is a literal; the last of two wins
 ])
 def test_an_entry_becomes_a_value_in_one_place(given, host, expected):
     before = dict(host)
@@ -612,14 +575,11 @@ def test_an_entry_becomes_a_value_in_one_place(given, host, expected):
     assert resolved == expected and list(resolved) == list(expected) and host == before
 
 
-def test_what_an_entry_refers_to_is_named_when_it_cannot_be_had_and_no_value_is():
+def test_questions_are_asked_in_order_and_later_references_see_the_answers_or_are_named_with_no_value():
     for text in ("s3cr3t ${H:?}", "s3cr3t ${", "s3cr3t ${H!}"):
-        with pytest.raises(hotenv.HotenvError) as caught:
+        with pytest.raises(hotenv.HotenvError, match="KEY") as caught:
             hotenv.resolve_env({"KEY": text}, {"H": ""})
-        assert caught.value.code == 7 and "KEY" in str(caught.value) and "s3cr3t" not in str(caught.value)
-
-
-def test_questions_are_asked_in_order_and_later_references_see_the_answers():
+        assert caught.value.code == 7 and "s3cr3t" not in str(caught.value)
     given = {"A": "?first", "LIT": "\\?x", "B": "?second", "URL": "${A}/${B:-empty}", "C": "?and the last"}
     answers, asked = {"first": "answer ${URL}", "second": "", "and the last": "?not asked again"}, []
     resolved = hotenv.resolve_env(given, {}, lambda text: asked.append(text) or answers[text])
@@ -627,58 +587,47 @@ def test_questions_are_asked_in_order_and_later_references_see_the_answers():
         "A": "answer ${URL}", "LIT": "\\?x", "B": "", "URL": "answer ${URL}/empty", "C": "?not asked again"}
 
 
-# ---- the isolated environment
-
-ESSENTIALS = ("PATH HOME SHELL USER LOGNAME TMPDIR TEMP TMP LANG LC_ALL LC_CTYPE TERM COLORTERM FORCE_COLOR NO_COLOR "
-              "CI NODE_OPTIONS").split()
-WINDOWS = "SYSTEMROOT APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) COMSPEC PATHEXT".split()
-SOURCE = {"PATH": "/bin", "HOME": "/h", "TERM": "xterm", "AWS_KEY": "k", "EDITOR": "vi", "BLANK": ""}
-BASE = {"PATH": "/bin", "HOME": "/h", "TERM": "xterm"}  # essentials passed, what is undeclared stripped
-
-
-@pytest.mark.parametrize("options, expected", [
-    ({}, BASE), ({"bin_paths": ["/a", "/b"]}, {**BASE, "PATH": "/a:/b:/bin"}),
-    ({"pass_through": ["EDITOR", "NOWHERE", "BLANK", "HOME"]}, {**BASE, "EDITOR": "vi", "BLANK": ""}),  # not empty
-    ({"pass_through": ["EDITOR"], "define": {"EDITOR": "ed", "E": ""}}, {**BASE, "EDITOR": "ed", "E": ""}),
-    ({"bin_paths": [], "define": {"PATH": "/d", "HOME": "/other"}}, {**BASE, "PATH": "/d", "HOME": "/other"}),
-    ({"bin_paths": ["/a"], "define": {"PATH": "/d"}}, {**BASE, "PATH": "/a:/d"}),
-    ({"bin_paths": ["/a", "/b"], "define": {"PATH": ""}}, {**BASE, "PATH": "/a:/b"}),
-    ({"define": {"odd = name": "odd\nvalue"}}, {**BASE, "odd = name": "odd\nvalue"}),  # nothing is checked or cleaned
-], ids=str)
-def test_an_isolated_environment_has_its_layers(options, expected):
-    source = dict(SOURCE)
-    assert hotenv.build_isolated_env(source, **options) == expected and source == SOURCE
-
-
-def test_the_allowlist_is_the_documented_one(monkeypatch):
-    source = {name: "x" for name in [*ESSENTIALS, *WINDOWS, "path", "LC_ALL2", "LC_MESSAGES", "PWD", "LD_PRELOAD"]}
-    assert list(hotenv.build_isolated_env(source)) == ESSENTIALS
+def test_an_isolated_environment_has_the_documented_allowlist_and_its_layers(monkeypatch):
+    essentials = ("PATH HOME SHELL USER LOGNAME TMPDIR TEMP TMP LANG LC_ALL LC_CTYPE TERM COLORTERM FORCE_COLOR "
+                  "NO_COLOR CI NODE_OPTIONS").split()
+    windows = "SYSTEMROOT APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) COMSPEC PATHEXT".split()
+    others = ["path", "LC_ALL2", "LC_MESSAGES", "PWD", "LD_PRELOAD"]
+    assert list(hotenv.build_isolated_env(dict.fromkeys(essentials + windows + others, "x"))) == essentials
     loader = importlib.util.spec_from_file_location("hotenv_on_windows", str(HOTENV))
     module = importlib.util.module_from_spec(loader)
     monkeypatch.setattr(os, "name", "nt")
     loader.loader.exec_module(module)
     monkeypatch.undo()
-    assert list(module.build_isolated_env({name: "x" for name in WINDOWS + ESSENTIALS})) == WINDOWS
+    assert list(module.build_isolated_env(dict.fromkeys(windows + essentials, "x"))) == windows
+    base = {"PATH": "/bin", "HOME": "/h", "TERM": "xterm"}  # essentials passed, what is undeclared stripped
+    source = {**base, "AWS_KEY": "k", "EDITOR": "vi", "BLANK": ""}
+    for options, changes in (
+            ({}, {}), ({"bin_paths": ["/a", "/b"]}, {"PATH": "/a:/b:/bin"}),
+            ({"pass_through": ["EDITOR", "NOWHERE", "BLANK", "HOME"]}, {"EDITOR": "vi", "BLANK": ""}),  # not empty
+            ({"pass_through": ["EDITOR"], "define": {"EDITOR": "ed", "E": ""}}, {"EDITOR": "ed", "E": ""}),
+            ({"bin_paths": [], "define": {"PATH": "/d", "HOME": "/other"}}, {"PATH": "/d", "HOME": "/other"}),
+            ({"bin_paths": ["/a"], "define": {"PATH": "/d"}}, {"PATH": "/a:/d"}),
+            ({"bin_paths": ["/a", "/b"], "define": {"PATH": ""}}, {"PATH": "/a:/b"}),
+            ({"define": {"odd = name": "odd\nvalue"}}, {"odd = name": "odd\nvalue"})):  # nothing is checked or cleaned
+        assert hotenv.build_isolated_env(source, **options) == {**base, **changes}, options
+        assert source == {**base, "AWS_KEY": "k", "EDITOR": "vi", "BLANK": ""}, options
 
 
 @pytest.mark.parametrize("options, changes", [
-    (["--isolated"], {}),
-    (["--isolated", "--pass", "EDITOR", "--pass", "NOWHERE", "--pass", "BLANK"], {b"EDITOR": b"vi", b"BLANK": b""}),
-    (["--isolated", "--pass", "ED*,N*"], {b"EDITOR": b"vi", b"N\xe9": b"1"}),
-    (["--isolated", "--pass", "OTHER"], {}),  # the snapshot stands over what is passed
-    (["--isolated", "--define", "OTHER=defined", "--define", "NEW=a=b", "--define", "E="],
-     {b"OTHER": b"defined", b"NEW": b"a=b", b"E": b""}),
-    (["--isolated", "--define", "A=1", "--define", "A=2"], {b"A": b"2"}),
-    (["--isolated", "--define", "PATH=/d", "--bin", "/x y", "--bin", "/z"], {b"PATH": b"/x y:/z:/d"}),
-    (["--isolated", "--bin", "/x", "--only", "API_*"],
-     {b"PATH": b"/x:" + PATHS.encode(), b"AWS_ID": None, b"AWS_KEY": None, b"TERM": None, b"OTHER": None}),
-    (["--isolated", "--pass", "ODD", "--define", b"D=\xff\xfe", "--bin", b"/\xfd"],
-     {b"ODD": b"\xff caf\xe9", b"D": b"\xff\xfe", b"PATH": b"/\xfd:" + PATHS.encode()}),
-    (["--isolated", "--pass", b"N\xe9", "--define", b"\xe8=x"], {b"N\xe9": b"1", b"\xe8": b"x"}),
-    ([], {}), (["--define", "OTHER=defined", "--define", "NEW=a=b"], {b"OTHER": b"defined", b"NEW": b"a=b"}),
+    *((["--isolated", *options], changes) for options, changes in (
+        ([], {}), (["--pass", b"N\xe9", "--define", b"\xe8=x"], {b"N\xe9": b"1", b"\xe8": b"x"}),
+        (["--pass", "OTHER"], {}), (["--define", "A=1", "--define", "A=2"], {b"A": b"2"}),  # the snapshot is above
+        (["--pass", "EDITOR", "--pass", "NOWHERE", "--pass", "BLANK"], {b"EDITOR": b"vi", b"BLANK": b""}),
+        (["--pass", "ED*,N*"], {b"EDITOR": b"vi", b"N\xe9": b"1"}),
+        (["--define", "OTHER=own", "--define", "N=a=b", "--define", "E="], {b"OTHER": b"own", b"N": b"a=b", b"E": b""}),
+        (["--define", "PATH=/d", "--bin", "/x y", "--bin", "/z"], {b"PATH": b"/x y:/z:/d"}),
+        (["--bin", "/x", "--only", "API_*"], {b"PATH": b"/x:" + PATHS.encode(),
+                                              **dict.fromkeys((b"AWS_ID", b"AWS_KEY", b"TERM", b"OTHER"))}),
+        (["--pass", "ODD", "--define", b"D=\xff\xfe", "--bin", b"/\xfd"],
+         {b"ODD": b"\xff caf\xe9", b"D": b"\xff\xfe", b"PATH": b"/\xfd:" + PATHS.encode()}))),
+    ([], {}), (["--define", "OTHER=defined", "--define", "N=a=b"], {b"OTHER": b"defined", b"N": b"a=b"}),
     (["--define", "PATH=/d", "--bin", "/x", "--bin", "/y"], {b"PATH": b"/x:/y:/d"}),
-    (["--define", "PATH=", "--bin", "/x"], {b"PATH": b"/x"}),
-])
+    (["--define", "PATH=", "--bin", "/x"], {b"PATH": b"/x"})])
 def test_run_isolated_starts_from_the_allowlist_and_otherwise_from_the_host(daily, options, changes):
     more = {b"ODD": b"\xff caf\xe9", b"N\xe9": b"1"}
     isolated = {b"PATH": PATHS.encode(), b"HOME": b"/h", b"LC_ALL": b"C.UTF-8", b"LANG": b"C.UTF-8"}
@@ -693,8 +642,7 @@ def test_run_isolated_starts_from_the_allowlist_and_otherwise_from_the_host(dail
     (["run", "--isol"], "--isol"), (["run", "--bin", ""], "--bin"),  # nothing can be abbreviated; it would be "."
     *((["run" if near else "dump", "--only", only], near) for only, near in (
         ("API_KEX", "API_KEY"), ("OTHER,AP_KEY", "API_KEY"), ("AWZ_*", "AWS_"), ("api_key", ""), ("HOME", ""), ("", ""),
-        ("API_KEY,", ""), ("*KEY", ""), ("s3cr3t-1", ""), ("\x1b[2J", "\\x1b[2J"), ("API_*Y", ""))),
-], ids=str)
+        ("API_KEY,", ""), ("*KEY", ""), ("s3cr3t-1", ""), ("\x1b[2J", "\\x1b[2J"), ("API_*Y", "")))], ids=str)
 def test_options_that_make_no_sense_are_refused_with_the_reason_or_near_names_and_no_values(daily, command, word):
     done = daily.hotenv(*command, *["--", "echo", "ran"] * (command[0] == "run"))
     message, given = refusal(done, 2), command[-1] if "--only" in command else ""
@@ -702,17 +650,13 @@ def test_options_that_make_no_sense_are_refused_with_the_reason_or_near_names_an
     assert "s3cr3t" not in message.replace(given or "\0", "")  # what stands where NAME=VALUE should may be a value
 
 
-# ---- names
-
-
 @pytest.mark.parametrize("only, names", [
     (["API_KEY"], "API_KEY"), (["API_KEY,OTHER"], "API_KEY OTHER"), (["AWS_*"], "AWS_ID AWS_KEY"),
     (["AWS_*,API_KEY,AWS_ID"], "AWS_ID AWS_KEY API_KEY"), (["*"], "API_KEY API_URL AWS_ID AWS_KEY TERM OTHER"),
     (["A*,T*"], "API_KEY API_URL AWS_ID AWS_KEY TERM"), (["API_KEY", "OTHER"], "API_KEY OTHER"),
-    ([" API_KEY , OTHER"], "API_KEY OTHER"),
-])
+    ([" API_KEY , OTHER"], "API_KEY OTHER")])
 def test_only_hands_over_what_it_names(daily, only, names):
-    chosen = {name.encode(): SNAPSHOT[name.encode()] for name in names.split()}
+    chosen = {name: SNAPSHOT[name] for name in names.encode().split()}
     options = [word for each in only for word in ("--only", each)]
     assert daily.dump(*options) == chosen
     assert environment_of(daily.hotenv("run", *options, "--", ENV, "-0")) == {**daily.host, **chosen}
@@ -728,12 +672,9 @@ def meddle(project):
     if subprocess.run(["sh", "-c", "strace -D -qq -o /dev/null true"], stderr=DEVNULL).returncode:
         pytest.skip("needs strace, and the right to trace a child")
     plain = project.program
-
     def meddle(*rules, told="/dev/null"):
-        calls = ",".join(rule.split(":")[0] for rule in rules)
-        injected = [word for rule in rules for word in ("-e", "inject=" + rule)]
-        project.program = ["strace", "-D", "-qq", "-o", str(told), "-e", "trace=" + calls, *injected, *plain]
-
+        words = ["trace=" + ",".join(rule.split(":")[0] for rule in rules), *("inject=" + rule for rule in rules)]
+        project.program = ["strace", "-D", "-qq", "-o", str(told), *("-e" + word for word in words), *plain]
     return meddle
 
 
@@ -743,8 +684,7 @@ def mode(path):
 
 @pytest.mark.parametrize("umask", [0o777, 0o000, 0o077], ids=oct)
 def test_files_have_their_modes_whatever_the_umask(project, umask):
-    project.runtime.mkdir()
-    project.runtime.chmod(0o777)  # ours, and open: it is closed
+    project.sh("mkdir -m 777 r/hotenv")  # ours, and open: it is closed
     project.serve()
     assert mode(project.runtime) == 0o700
     project.env["XDG_RUNTIME_DIR"] = str(project.base / "missing" / "too")
@@ -753,14 +693,14 @@ def test_files_have_their_modes_whatever_the_umask(project, umask):
     assert project.marker.read_bytes() == b"socket=" + os.fsencode(str(path)) + b"\n"
     assert re.fullmatch(r"[0-9a-f]{8}\.sock", path.name) and path.parent == project.base / "missing/too/hotenv"
     assert stat.S_ISSOCK(path.stat().st_mode) and not mode(path) & 0o077 and mode(project.marker) == 0o600
-    for made in (path.parent, path.parent.parent, path.parent.parent.parent):
-        assert mode(made) == 0o700 and made.stat().st_uid == os.geteuid()
-    assert project.dump() == {b"A": b"1"}
+    assert project.dump() == {b"A": b"1"} and all(
+        mode(made) == 0o700 and made.stat().st_uid == os.geteuid() for made in list(path.parents)[:3])
 
 
 @pytest.mark.parametrize("value", [None, "", "relative/dir", "/a\nb"])  # a marker is one line
 def test_no_usable_xdg_runtime_dir_means_tmp(project, value):
-    project.env = {name: each for name, each in {**project.env, "XDG_RUNTIME_DIR": value}.items() if each is not None}
+    project.env["XDG_RUNTIME_DIR"] = value
+    value is None and project.env.pop("XDG_RUNTIME_DIR")
     server = project.serve()
     assert Path(project.socket_path()).parent == Path("/tmp/hotenv-%d" % os.getuid())
     assert project.dump() == {b"A": b"1"} and ended(server, signal.SIGTERM) == 0 and project.files() == []
@@ -768,8 +708,7 @@ def test_no_usable_xdg_runtime_dir_means_tmp(project, value):
 
 @only_root
 @pytest.mark.parametrize("uid", [STRANGER, 65534])  # nobody is a user like any other, where all users are known
-def test_nobodys_runtime_directory_is_poisoned_by_another_user(project, uid):
-    """`sudo -E hotenv serve`, and then the user's own."""
+def test_nobodys_runtime_directory_is_poisoned_by_another_user(project, uid):  # as by `sudo -E hotenv serve`
     theirs = project.for_strangers(uid)
     server = project.serve()
     assert Path(project.socket_path()).parent == Path("/tmp/hotenv-0") and not project.runtime.exists()
@@ -790,8 +729,15 @@ def test_a_strange_runtime_directory_is_refused(project, lines, below):  # invar
     assert ("XDG_RUNTIME_DIR" in message or "runtime directory" in message) and project.files() == before
 
 
+def in_mounts(project, lines):
+    """From here on the program is "$@" of shell lines in a mount namespace."""
+    if not ROOT or subprocess.run(["sh", "-c", "unshare -m true"], stderr=DEVNULL).returncode:
+        pytest.skip("needs root and mount namespaces")
+    project.program = ["unshare", "-m", "sh", "-c", lines, "sh", *project.program]
+
+
 @pytest.mark.skipif(not LINUX, reason="elsewhere a path beyond sun_path is refused")
-def test_a_socket_path_beyond_sun_path_works(project):
+def test_a_socket_path_beyond_sun_path_works_and_is_refused_where_nothing_can_be_done(project):
     project.env["XDG_RUNTIME_DIR"] = str(project.base / ("x" * 100))
     first, old = project.serve(), project.socket_path()
     assert len(old) > 108 and project.dump() == {b"A": b"1"}
@@ -800,29 +746,18 @@ def test_a_socket_path_beyond_sun_path_works(project):
     assert project.dump() == {b"A": b"2"} and not os.path.exists(old)  # who answers has tidied up
     assert ended(second, signal.SIGTERM) == ended(first, signal.SIGTERM) == 0
     assert not list(project.root.rglob("*.sock")) and not project.marker.exists()
-
-
-def in_mounts(project, lines):
-    """From here on the program is "$@" of shell lines in a mount namespace."""
-    if not ROOT or subprocess.run(["sh", "-c", "unshare -m true"], stderr=DEVNULL).returncode:
-        pytest.skip("needs root and mount namespaces")
-    project.program = ["unshare", "-m", "sh", "-c", lines, "sh", *project.program]
-
-
-def test_a_socket_path_too_long_is_refused_where_nothing_can_be_done(project):
-    project.env["XDG_RUNTIME_DIR"] = str(project.base / ("x" * 100))
+    project.env["XDG_RUNTIME_DIR"], left = str(project.base / ("y" * 100)), project.files()
     in_mounts(project, 'mount -t tmpfs none /proc && exec "$@"')
     message = refusal(project.hotenv("serve", input=b"A=1\n"), 8)
-    assert "too long" in message and "10" in message and "XDG_RUNTIME_DIR" in message and project.files() == []
+    assert "too long" in message and "10" in message and "XDG_RUNTIME_DIR" in message and project.files() == left
 
 
 def test_paths_are_bytes(project):
-    project.dir = Path(os.fsdecode(os.fsencode(str(project.dir)) + b"/with blank, \xc3\xa9 and \xff"))
+    project.dir = project.dir / os.fsdecode(b"with blank, \xc3\xa9 and \xff")
     try:
         project.dir.joinpath("r").mkdir(parents=True)
     except OSError:
         pytest.skip("this file system wants UTF-8")
-    project.marker = project.dir / ".hotenv"
     server = project.serve(b"A=1\n", env={"XDG_RUNTIME_DIR": str(project.dir / "r")})
     assert project.dump() == {b"A": b"1"}
     assert b"still answers" in project.hotenv("serve", env={"XDG_RUNTIME_DIR": "/nowhere"}).stderr
@@ -842,10 +777,9 @@ def test_the_nearest_marker_upward_wins(project):
     refusal(project.run("true", cwd=str(deep)), 9)  # the nearest one counts, also when it is of no use
 
 
-def test_a_directory_above_that_cannot_be_searched_ends_the_walk(project):
-    """Root may search them all, so that here a stranger asks."""
-    (project.dir / "outer" / "inner").mkdir(parents=True)
-    project.marker.write_bytes(b"damaged")  # beyond reach, from in there
+def test_a_directory_above_that_cannot_be_searched_ends_the_walk_and_an_unreadable_marker_is_a_system_error(project):
+    """Root may search and read them all, so that here a stranger asks."""
+    project.sh("mkdir -p p/outer/inner; echo damaged > p/.hotenv")  # beyond reach, from in there
     theirs = project.for_strangers(STRANGER) if ROOT else None
     lines = ('cd outer/inner && chmod 0 .. && "$@" run --optional -- echo none; "$@" dump; echo $?; echo A=1 |'
              ' "$@" serve --background && "$@" run -- sh -c "echo \\$A" && "$@" status -q && "$@" stop; echo $?')
@@ -853,6 +787,8 @@ def test_a_directory_above_that_cannot_be_searched_ends_the_walk(project):
                           preexec_fn=theirs, stdout=PIPE, timeout=PATIENCE)
     project.dir.joinpath("outer").chmod(0o700)
     assert done.stdout == b"none\n3\n1\n0\n", done
+    project.marker.chmod(0)
+    assert "Permission denied" in refusal(project.hotenv("dump", preexec_fn=theirs), 8)
 
 
 @pytest.mark.parametrize("content, code", [
@@ -867,15 +803,12 @@ def test_a_directory_above_that_cannot_be_searched_ends_the_walk(project):
 def test_a_marker_is_one_line_with_an_absolute_path(project, session, monkeypatch, content, code):
     project.marker.write_bytes(content.replace(b"%s", os.fsencode(session.socket_path())))
     monkeypatch.chdir(str(project.dir))
-    monkeypatch.delenv("HOTENV_SOCKET", raising=False)
-    if not code:
+    with pytest.raises(hotenv.HotenvError) if code else contextlib.nullcontext() as caught:
         assert hotenv.fetch()["A"] == "1"
-        return
-    with pytest.raises(hotenv.HotenvError) as caught:
-        hotenv.fetch()
-    message = str(caught.value)
-    assert caught.value.code == code and message.isprintable()
-    assert ("serve < " in message) if code == 4 else ("socket=<absolute path>" in message)
+    if code:
+        message = str(caught.value)
+        assert caught.value.code == code and message.isprintable()
+        assert ("serve < " if code == 4 else "socket=<absolute path>") in message
 
 
 PLANTED = [each + " .hotenv" for each in ("mkdir", "mkfifo", "ln -s /dev/zero", "ln -s .hotenv", "ln -s nothing")]
@@ -896,14 +829,6 @@ def test_a_planted_marker_is_not_believed_and_force_replaces_it_but_not_what_it_
         project.serve(b"A=1\n", "--force")
         assert stat.S_ISREG(os.lstat(str(project.marker)).st_mode) and project.dump() == {b"A": b"1"}
         assert not (project.dir / "nothing").exists() and os.path.exists("/dev/zero")
-
-
-def test_an_unreadable_marker_is_a_system_error(project):
-    if ROOT:
-        project.for_strangers()
-    project.marker.write_bytes(b"socket=/x\n")
-    project.marker.chmod(0)
-    assert "Permission denied" in refusal(project.hotenv("dump", preexec_fn=become(STRANGER) if ROOT else None), 8)
 
 
 @only_root
@@ -946,37 +871,30 @@ def test_nobody_in_particular_is_refused_before_anything_is_read(project):  # in
     process, writer = project.held()
     assert ended(process) == 8 and b"nobody" in process.stderr.read() and not project.files()
     os.close(writer)
-    project.marker.write_bytes(b"socket=/x\n")
+    project.points_at("/x")
     refusal(project.hotenv("dump"), 8)
 
 
-def test_a_marker_is_whole_where_the_file_system_has_no_links(project, meddle):
-    meddle("?link,?linkat:error=EPERM")
+def test_a_marker_is_there_and_whole_and_its_session_listens_at_every_moment_and_a_newcomers_stays(project, meddle):
+    plain = project.program
+    meddle("?link,?linkat:error=EPERM")  # as on a file system that has none
     server = project.serve()
     assert mode(project.marker) == 0o600 and project.dump() == {b"A": b"1"}
     refusal(project.hotenv("serve"), 10)
     assert len(list(project.runtime.glob("*.sock"))) == 1 and os.listdir(str(project.dir)) == [".hotenv"]
     assert ended(server, signal.SIGTERM) == 0 and project.files() == ["r/hotenv"]
-
-
-def test_a_marker_is_there_at_every_moment_and_whole_and_its_session_listens(project, meddle):
-    """On a slow disk and with a slow listen, which a poller must not notice; also while --force replaces it."""
-    slow, listening = "delay_enter=30000", b'{"env":{}}\n'
-    meddle("write,listen:delay_enter=100000", "?rename,?renameat,?renameat2,?unlink,unlinkat:" + slow)
+    # On a slow disk and with a slow listen, which a poller must not notice; also while --force replaces it.
+    meddle("write,listen:delay_enter=100000", "?rename,?renameat,?renameat2,?unlink,unlinkat:delay_enter=30000")
     process = project.start("serve", stdin=DEVNULL)
     until(project.marker.exists, "a marker")
-    assert project.ask() == listening and process.poll() is None
+    assert project.ask() == b'{"env":{}}\n' and process.poll() is None
     before = project.marker_content()
     project.start("serve", "--force", stdin=DEVNULL)
     until(lambda: project.marker.read_bytes() != before, "another marker")  # an error, where there is none
-    until(lambda: not any(project.dir.glob(".hotenv.*")) and project.ask() == listening)
-
-
-def test_removing_a_marker_and_replacing_one_exclude_each_other(project, meddle):
-    """Between the look at its marker and its removal an old server sleeps: a newcomer's must not be what it removes."""
-    plain = project.program
+    until(lambda: not any(project.dir.glob(".hotenv.*")) and project.ask() == b'{"env":{}}\n')
+    # Between the look at its marker and its removal an old server sleeps: a newcomer's must not be what it removes.
     meddle("?unlink,unlinkat:delay_enter=150000")
-    old, before = project.serve(b"A=old\n"), project.marker_content()
+    old, before = project.serve(b"A=old\n", "--force"), project.marker_content()
     project.program = plain
     process, writer = project.held("--force")
     until(lambda: Path("/proc/%d/comm" % process.pid).read_text() == "hotenv\n", "a server that reads")
@@ -1015,11 +933,9 @@ def test_force_replaces_the_marker_and_removes_the_old_socket(project, session):
 @pytest.mark.parametrize("name, make_socket", [
     ("r/hotenv/0123abcd.sock", False),  # a file, where a socket of ours might lie
     ("r/hotenv/0123ABCD.sock", True), ("r/hotenv/other.sock", True), ("r/hotenv/0123abcd.sock.sock", True),
-    ("r/0123abcd.sock", True), ("p/0123abcd.sock", True), ("r/hotenv/sub/0123abcd.sock", True),
-])
+    ("r/0123abcd.sock", True), ("p/0123abcd.sock", True), ("r/hotenv/sub/0123abcd.sock", True)])
 def test_force_spares_an_old_socket_that_is_none_of_ours(project, name, make_socket):  # invariant 7
-    other = project.root / name
-    namesake = project.runtime / other.name
+    other, namesake = project.root / name, project.runtime / Path(name).name
     project.sh("mkdir -p r/hotenv r/hotenv/sub%s" % ("" if make_socket else "; echo precious > " + name))
     for path in {other, namesake} if make_socket else ():
         with socket.socket(socket.AF_UNIX) as made:
@@ -1063,14 +979,12 @@ GOOD_REQUESTS = [
     b'{"command":"dump","args":7}\n', b'{"comm\\u0061nd":"\\u0064ump"}\n', b'{"command":"run","args":[""]}\n',
     b'{"command":"run","args":["\\ud800"]}\n', b'{"command":1,"command":"dump"}\n',
     b'{"command":"dump","n":' + DIGITS + b"}\n", b'{"command":"dump","x":"' + b"x" * (LONGEST - 25) + b'"}\n',
-    b'{"command":"dump"}\nand more\n', b'{"command":"dump"}\n{"command":"stop"}\n',
-]
+    b'{"command":"dump"}\nand more\n', b'{"command":"dump"}\n{"command":"stop"}\n']
 
 
 @pytest.mark.parametrize("request_", GOOD_REQUESTS + BAD_REQUESTS, ids=short)
 def test_a_request_gets_the_environment_and_a_bad_one_a_reason_and_changes_nothing(session, request_):  # invariant 6
-    ends, log = session.ends_at(), session.log()
-    reply = session.ask(request_)
+    ends, log, reply = session.ends_at(), session.log(), session.ask(request_)
     told = json.loads(reply.decode("ascii"))
     assert reply.count(b"\n") == 1 and reply.endswith(b"\n")
     if request_ in GOOD_REQUESTS:
@@ -1085,10 +999,8 @@ def test_what_follows_the_request_is_never_answered_and_spoils_nothing(session):
     for _ in range(20):
         with session.connect() as client:
             client.sendall(DUMP + b"x" * 100000)
-            reply = b""
-            while not reply.endswith(b"\n"):
-                reply += client.recv(1000)
-            assert reply.count(b'"env"') == 1 and client.recv(1000) == b""  # the end, and no reset
+            reply = b"".join(iter(lambda: client.recv(1000), b""))  # until the end: a reset is an error
+            assert reply.count(b'"env"') == 1 and reply.endswith(b"\n")
 
 
 def process_stat(pid):
@@ -1096,52 +1008,35 @@ def process_stat(pid):
     return Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()
 
 
-def cpu_seconds(pid):
-    return sum(map(int, process_stat(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
-
-
 def resident(pid):
     return int(process_stat(pid)[21]) * resource.getpagesize()
 
 
-SHAPES = {  # what a request begins with, what comes again and again, and how it ends
-    "lists": (b'{"command":"dump","x":[', b"[],", b"[]]}"),
-    "objects": (b'{"command":"dump","x":[', b'{"a":{}},', b"{}]}"),
-    "nested": (b'{"command":"dump","x":[', b"[" * 900 + b"]" * 900 + b",", b"[]]}"),
-    "digits": (b'{"command":"dump","x":', b"1", b"}"), "numbers": (b'{"command":"dump","x":[', b"1,", b"1]}"),
-    "escapes": (b'{"command":"dump","x":[', b'"\\u00e9",', b"1]}"), "names": (b'{"command":"dump"', b',"a":1', b"}"),
-    "args": (b'{"command":"run","args":[', b'"\xc2\x80",', b'""]}'),
-}
+SHAPES = [  # what a request goes on with, what comes again and again, and how it ends
+    (b'"dump","x":[', b"[],", b"[]]}"), (b'"dump","x":[', b'{"a":{}},', b"{}]}"), (b'"dump","x":', b"1", b"}"),
+    (b'"dump","x":[', b"[" * 900 + b"]" * 900 + b",", b"[]]}"), (b'"run","args":[', b'"\xc2\x80",', b'""]}'),
+    (b'"dump","x":[', b'"\\u00e9",', b"1]}"), (b'"dump"', b',"a":1', b"}"), (b'"dump","x":[', b"1,", b"1]}")]
 
 
 @only_linux
 @pytest.mark.parametrize("size", [LONGEST, 16 << 20], ids=["the longest", "16 MiB"])
 def test_no_shape_of_a_request_holds_up_others(project, size):  # invariant 5
+    def cpu_seconds():
+        return sum(map(int, process_stat(server.pid)[11:13])) / os.sysconf("SC_CLK_TCK")
     server = project.serve(b"A=1\n", "--verbose")
     before = resident(server.pid)
-    for name, (head, piece, tail) in SHAPES.items():
-        body = piece * ((size - 100) // len(piece))
-        begun = cpu_seconds(server.pid)
-        reply = project.ask(head + body + tail + b"\n")
-        assert reply.startswith(b'{"env"' if size == LONGEST else BAD_REQUEST), name
-        assert cpu_seconds(server.pid) - begun <= 0.1, name
+    for shape in SHAPES:
+        request = b'{"command":%s%s%s\n' % (shape[0], shape[1] * ((size - 100) // len(shape[1])), shape[2])
+        begun = cpu_seconds()
+        assert project.ask(request).startswith(b'{"env"' if size == LONGEST else BAD_REQUEST), short(shape)
+        assert cpu_seconds() - begun <= 0.1, short(shape)
     assert resident(server.pid) - before < 8 << 20 and b'"env"' in project.ask()
-
-
-def test_a_command_line_longer_than_a_request_runs_all_the_same(project):
-    project.serve(b"A=1\n", "--verbose")
-    args = [b"\xc3\xa9" * 10000] * 50
-    done = project.run("sh", "-c", 'echo "$A $#"', "sh", *args)
-    assert (done.returncode, done.stdout) == (0, b"1 50\n")
-    line = project.log_lines()[-1]
-    assert line[20:].startswith('run sh -c echo "$A $#" sh \u00e9\u00e9') and 30000 < len(line) < LONGEST
 
 
 def test_unfinished_requests_share_their_memory(project):  # invariant 5
     """Who has made no progress for longest goes; whoever is quick is served at once."""
     server = project.serve()
-    before = resident(server.pid) if LINUX else 0
-    clients = [project.connect() for _ in range(100)]
+    before, clients = resident(server.pid) if LINUX else 0, [project.connect() for _ in range(100)]
     for client in clients:
         client.sendall(b'{"command":"dump","x":"' + b"x" * 200000)
     assert project.dump() == {b"A": b"1"}
@@ -1152,23 +1047,26 @@ def test_unfinished_requests_share_their_memory(project):  # invariant 5
     assert b'"env"' in answer(clients[-1]) and project.dump() == {b"A": b"1"}
 
 
-def test_values_arrive_to_the_byte(project):
+def test_values_arrive_to_the_byte_and_a_command_line_longer_than_a_request_runs_all_the_same(project):
     values = ["", " ", "'\"\\", "a\nb\r\tc", "\x01\x7f", "\u00e9\u20ac\U0001f511", "}{\",:", "x" * 100000]
     escaped = [value.replace("\\", "\\\\").replace("'", "\\'") for value in values]
     text = "".join("A%d='%s'\n" % pair for pair in enumerate(escaped)) + "R=<${ODD}>\n"
-    project.serve(text.encode(), env={"ODD": os.fsdecode(b"\xff\xc3\xa9")})
+    project.serve(text.encode(), "--verbose", env={"ODD": os.fsdecode(b"\xff\xc3\xa9")})
     expected = {b"A%d" % number: value.replace("\r", "\n").encode() for number, value in enumerate(values)}
     expected[b"R"] = b"<\xff\xc3\xa9>"
     assert project.dump() == expected
     assert expected.items() <= environment_of(project.run("env", "-0", env={"A0": "before"})).items()
+    done = project.run("sh", "-c", 'echo "$A1 $#"', "sh", *[b"\xc3\xa9" * 10000] * 50)
+    assert (done.returncode, done.stdout) == (0, b"  50\n")
+    line = project.log_lines()[-1]
+    assert line[20:].startswith('run sh -c echo "$A1 $#" sh \u00e9\u00e9') and 30000 < len(line) < LONGEST
 
 
 # ==== server ==========================================================================================================
 # Timers, signals, the request log, and clients that are slow, silent, many or gone.
 
 
-def test_an_idle_session_ends_and_cleans_up_and_one_that_is_used_does_not(project):  # invariant 5
-    """However many clients are silent."""
+def test_an_idle_session_ends_and_a_used_one_only_by_its_max_age_and_then_no_answer_is_given_or_goes_on(project):
     server = project.serve(b"A=1\n", "--timeout", "0.3", "-q")
     first_end = project.ends_at()
     with project.connect(), project.connect() as staying:
@@ -1178,6 +1076,26 @@ def test_an_idle_session_ends_and_cleans_up_and_one_that_is_used_does_not(projec
         assert server.poll() is None and ended(server) == 0 and 0.2 < time.time() - used < 3
     assert project.files() == ["r/hotenv"] and project.log() == b""
     refusal(project.run("true"), 3)
+    server = project.serve(b"A=1\n", "--timeout", "1h", "--max-age", "0.4", "-q")
+    path, end, answers = project.socket_path(), project.ends_at(), []
+    with pytest.raises(OSError):
+        while True:
+            answers.append(project.ask(path=path))
+    assert ended(server) == 0 and end <= time.time() < end + 5 and any(answers) and project.files() == ["r/hotenv"]
+    # Nothing is answered after the deadline, and no answer goes on (invariant 3).
+    server = project.serve(b"A=" + b"x" * (8 << 20) + b"\n", "--timeout", "0.4")
+    with project.connect() as slow, project.connect() as early:
+        slow.sendall(DUMP)
+        got = len(slow.recv(1000))
+        server.send_signal(signal.SIGSTOP)
+        with project.connect() as late:
+            early.sendall(DUMP)
+            late.sendall(DUMP)
+            until(lambda: time.time() > project.ends_at() + 0.1)
+            server.send_signal(signal.SIGCONT)
+            assert answer(early) == answer(late) == b""
+        assert ended(server) == 0 and 0 < got + len(answer(slow)) < 4 << 20
+    assert project.files() == ["r/hotenv"] and project.log() == b""
 
 
 def test_each_success_is_logged_and_sets_the_idle_timer_before_its_client_is_let_go(project):  # invariant 6
@@ -1190,17 +1108,9 @@ def test_each_success_is_logged_and_sets_the_idle_timer_before_its_client_is_let
         assert len(project.log_lines()) == count
 
 
-def test_max_age_ends_a_session_that_is_used(project):
-    server = project.serve(b"A=1\n", "--timeout", "1h", "--max-age", "0.4")
-    path, end, answers = project.socket_path(), project.ends_at(), []
-    with pytest.raises(OSError):
-        while True:
-            answers.append(project.ask(path=path))
-    assert ended(server) == 0 and end <= time.time() < end + 5 and any(answers) and project.files() == ["r/hotenv"]
-
-
 MEGABYTE = 1 << 20
 TOKENS = [b"t0ken-%s-" % os.urandom(8).hex().encode() for _ in range(20)]
+LARGE_SIZE = 20 * MEGABYTE + len(json.dumps({"env": {"V%d" % n: "" for n in range(20)}}, separators=",:")) + 1
 
 
 @pytest.fixture(scope="module")
@@ -1210,10 +1120,7 @@ def large():
                                  for number, token in enumerate(TOKENS)))
 
 
-LARGE_SIZE = 20 * MEGABYTE + len(json.dumps({"env": {"V%d" % n: "" for n in range(20)}}, separators=",:")) + 1
-
-
-def test_what_is_no_success_does_not_reset_the_timer(large):  # invariant 6
+def test_what_is_no_success_does_not_reset_the_timer_and_slow_readers_hold_up_nobody(large):  # invariants 4 to 6
     ends, log = large.ends_at(), large.log()
     for request, begins in ((b"{}\n", BAD_REQUEST), (DUMP[:-1], b""), (b"", b""), (DUMP, b'{"env"')):
         with large.connect() as client:  # refused; gone before its answer; silent; gone in the middle of its answer
@@ -1221,9 +1128,6 @@ def test_what_is_no_success_does_not_reset_the_timer(large):  # invariant 6
             assert not begins or client.recv(len(begins)) == begins
     assert large.ask(b"{}\n").startswith(BAD_REQUEST)  # when this one is refused, the others have been dealt with
     assert large.ends_at() == ends and large.log() == log
-
-
-def test_slow_readers_of_a_large_snapshot_hold_up_nobody_and_cost_nothing(large):  # invariants 4 and 5
     before, size = len(large.log_lines()), resident(large.server_pid()) if LINUX else 0
     slow = [large.connect() for _ in range(5)]
     for client in slow:
@@ -1270,22 +1174,6 @@ def test_each_value_is_once_in_the_memory_of_a_server(large, bare_memory):  # in
     assert list(counts.values()) == [1] * len(TOKENS)
 
 
-def test_after_the_deadline_nothing_is_answered_and_no_answer_goes_on(project):  # invariant 3
-    server = project.serve(b"A=" + b"x" * (8 << 20) + b"\n", "--timeout", "0.4")
-    with project.connect() as slow, project.connect() as early:
-        slow.sendall(DUMP)
-        got = len(slow.recv(1000))
-        server.send_signal(signal.SIGSTOP)
-        with project.connect() as late:
-            early.sendall(DUMP)
-            late.sendall(DUMP)
-            until(lambda: time.time() > project.ends_at() + 0.1)
-            server.send_signal(signal.SIGCONT)
-            assert answer(early) == b"" and answer(late) == b""
-        assert ended(server) == 0 and 0 < got + len(answer(slow)) < 4 << 20
-    assert project.files() == ["r/hotenv"] and project.log() == b""
-
-
 def test_a_thousand_silent_clients_delay_nobody(project):  # invariant 5
     """The soft limit of descriptors is raised for them, so that none of them has to go."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -1307,21 +1195,18 @@ def test_a_thousand_silent_clients_delay_nobody(project):  # invariant 5
 
 def sleeps(pid):
     """Whether a process only waits: a look every 2 ms, 50 times."""
-    looks = []
-    until(lambda: looks.append(process_stat(pid)[0]) or len(looks) == 50)
-    return looks.count("S") > 45
+    return sum(not time.sleep(0.002) and process_stat(pid)[0] == "S" for _ in range(50)) > 45
 
 
 @only_linux
 @pytest.mark.parametrize("request_", [b"", b'{"comm', DUMP], ids=["silent", "in its request", "not reading"])
 def test_without_descriptors_those_without_progress_make_room(project, request_):  # invariant 5
     server = project.serve(b"A=" + b"x" * (2 << 20) + b"\n", preexec_fn=limits(NOFILE=(40, 40)))
-    clients = []
     for _ in range(100):
-        clients.append(project.connect())
-        clients[-1].sendall(request_)
+        project.connect().sendall(request_)
+    first, last = project.clients[0], project.clients[-1]
     assert len(project.ask()) > 2 << 20 and project.dump()
-    assert len(answer(clients[0])) < 2 << 20 and (request_ == DUMP or not select.select([clients[-1]], [], [], 0)[0])
+    assert len(answer(first)) < 2 << 20 and (request_ == DUMP or not select.select([last], [], [], 0)[0])
     assert sleeps(server.pid)
     assert ended(server, signal.SIGTERM) == 0 and project.files() == ["r/hotenv"]  # it has no descriptor to spare
 
@@ -1341,21 +1226,25 @@ def test_a_full_backlog_is_waited_for(project):
         for client in waiting:
             client.close()
         while not request:
-            accepted, _ = listener.accept()
-            request = accepted.recv(100)
-        accepted.sendall(b'{"env":{"A":"1"}}\n')
-        accepted.close()
+            with listener.accept()[0] as accepted:
+                request = accepted.recv(100)
+                request and accepted.sendall(b'{"env":{"A":"1"}}\n')
     assert run.communicate(timeout=PATIENCE)[0] == b"A=1\n"
 
 
 @only_linux
-def test_a_signal_that_is_somebody_elses_does_not_keep_a_server_busy(project):  # invariant 5
-    project.program = [sys.executable, "-c", "import signal, sys; signal.signal(signal.SIGUSR1, lambda *_: None); "
-                       "sys.path.insert(0, %r); import hotenv; sys.exit(hotenv.main(sys.argv[1:]))" % str(HERE)]
+def test_a_signal_of_somebody_elses_and_a_client_under_kernel_guards_are_nothing_to_a_server(project):  # invariant 5
+    handler = "import signal; signal.signal(signal.SIGUSR1, lambda *_: None); "
+    project.program = [*INSTALLED[:-1], handler + INSTALLED[-1]]
     server = project.serve()
     os.kill(server.pid, signal.SIGUSR1)
     assert project.dump() == {b"A": b"1"}
     until(lambda: sleeps(server.pid), "a server that waits", 5)
+    # Guards are known by the hard limit of their message queues, which nobody can raise again.
+    for hard, code in ((1117, 9), (1117 + 4096, 9), (4096, 0), (1118, 0)):
+        done = project.run("true", preexec_fn=limits(MSGQUEUE=(hard, hard)))
+        assert refusal(done, code) if code else done.returncode == 0
+    assert len(project.log_lines()) == 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
@@ -1384,27 +1273,19 @@ def test_who_meets_the_end_of_a_session_finds_none(project, options, code, said)
     assert project.log().startswith(b"hotenv: ") and project.log().count(b"\n") == 1
 
 
-def test_every_client_beside_an_end_has_its_answer_or_none_there(project):
-    def fetch_until_the_end():
+def test_every_client_beside_an_end_has_its_answer_or_none_and_stop_and_status_side_by_side_agree(project):
+    def fetch_until_the_end(path):
         with pytest.raises(hotenv.HotenvError) as refused:
             while True:
                 assert hotenv.fetch(socket_path=path) == {"A": "1"}
-        codes.append(refused.value.code)
-
+        return refused.value.code
     for _ in range(amount(200)):
-        server, codes, path = project.serve(), [], project.socket_path()
-        asking = [threading.Thread(target=fetch_until_the_end) for _ in range(4)]
-        for thread in asking:
-            thread.start()
-        until(lambda: project.log().count(b"\n") > 40, "some traffic")
-        assert ended(server, signal.SIGTERM) == 0
-        for thread in asking:
-            thread.join()
-        assert codes == [4] * 4
+        server = project.serve()
+        with ThreadPoolExecutor(4) as pool:
+            codes = pool.map(fetch_until_the_end, [project.socket_path()] * 4)
+            until(lambda: project.log().count(b"\n") > 40, "some traffic")
+            assert ended(server, signal.SIGTERM) == 0 and list(codes) == [4] * 4
         project.log_path.unlink()
-
-
-def test_stop_and_status_side_by_side_agree_and_also_of_a_server_that_is_stopped(project):
     for _ in range(amount(100)):
         server = project.serve()
         calls = [project.start(each, stdout=PIPE, stderr=PIPE) for each in ("stop", "status", "stop", "stop")]
@@ -1417,19 +1298,6 @@ def test_stop_and_status_side_by_side_agree_and_also_of_a_server_that_is_stopped
     assert done.returncode == 4 and b"stopped" in done.stdout + done.stderr and project.hotenv("stop").returncode == 0
     assert ended(server) == 0 and project.files() == ["r/hotenv"]
 
-
-@only_linux
-def test_a_server_has_nothing_to_do_with_a_client_under_kernel_guards(project):
-    """They are known by the hard limit of their message queues, which nobody can raise again."""
-    project.serve()
-    for hard, code in ((1117, 9), (1117 + 4096, 9), (4096, 0), (1118, 0)):
-        done = project.run("true", preexec_fn=limits(MSGQUEUE=(hard, hard)))
-        assert done.returncode == code
-        assert not code or refusal(done, code)
-    assert len(project.log_lines()) == 2
-
-
-# ---- the request log
 
 LOG_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (run|dump) ")
 
@@ -1458,10 +1326,9 @@ def test_one_log_line_for_each_successful_request(project, options, lines):
     ("\udcff", r"\udcff"), ("\U000e0001", r"\U000e0001"), ("back\\slash \u00e9\u20ac\U0001f511 'quotes\"", ""),
 ], ids=short)
 def test_what_a_client_sends_is_escaped_in_the_log(session, arg, shown):  # invariant 10
-    before = len(session.log_lines())
+    before = session.log()
     assert b'"env"' in session.ask(run_request("x", arg))
-    raw = session.log()
-    assert raw.endswith(("run x " + (shown or arg) + "\n").encode()) and raw.decode().count("\n") == before + 1
+    assert session.log()[len(before) + 20:] == b"run x %s\n" % (shown or arg).encode()
 
 
 @only_linux
@@ -1471,13 +1338,10 @@ def test_whoever_does_not_read_the_log_holds_up_neither_requests_nor_the_end(pro
     for kind, timeout in itertools.product(("pipe", "terminal", "stopped terminal"), ("0.5", "1h")):
         project.dir = project.root / (kind + timeout)
         project.dir.mkdir()
-        project.marker = project.dir / ".hotenv"
         reader, writer = os.pipe() if kind == "pipe" else pty.openpty()
         kept += reader, writer
         if kind == "pipe":
-            os.set_blocking(writer, False)
-            os.write(writer, b"." * MEGABYTE)  # as much of it as there is room for
-            os.set_blocking(writer, True)
+            os.write(writer, b"." * fcntl.fcntl(writer, 1032))  # F_GETPIPE_SZ: as much as there is room for
         elif kind == "stopped terminal":  # Ctrl-S
             termios.tcflow(writer, termios.TCOOFF)
         server = project.serve(b"A=1\n", "--verbose", "--timeout", timeout, stderr=writer)
@@ -1493,62 +1357,52 @@ def test_whoever_does_not_read_the_log_holds_up_neither_requests_nor_the_end(pro
         os.close(descriptor)
 
 
-def logged_and_lost(log, size):
-    """How many requests of this size a log has, and how many it says that it has not."""
-    notes = [re.search(r"\b(\d+) (?:log )?lines? .*(?:dropped|lost)", line) for line in log.decode().splitlines()]
-    whole = [line for line, note in zip(log.decode().splitlines(), notes) if not note and line.endswith("x" * size)]
-    return len(whole), sum(int(note[1]) for note in notes if note)
-
-
-@pytest.mark.parametrize("count, size", [(100, 20000), (1000, 200)], ids=["cut", "whole"])
-def test_a_log_that_is_read_late_is_whole_or_cut_with_a_count(project, count, size):
-    reader, writer = os.pipe()
-    server = project.serve(b"A=1\n", "--verbose", stderr=writer)
-    os.close(writer)
-    for _ in range(count):
-        assert b'"env"' in project.ask(run_request("x" * size))
-    server.terminate()
-    until(lambda: not project.marker.exists(), "the end")
-    logged, lost = logged_and_lost(read_until(reader), size)
-    assert ended(server) == 0 and logged + lost == count and (lost > 20 if size == 20000 else not lost)
-    os.close(reader)
-
-
-def test_a_log_that_found_no_room_has_a_count_when_there_is_some(project):
-    """A disk that is full, and a log that is emptied."""
+def test_a_log_that_is_read_late_is_whole_or_cut_with_a_count_and_so_is_one_that_found_no_room(project):
+    def logged_and_lost(log, size):
+        """How many requests of this size a log has, and how many it says that it has not."""
+        notes = [re.search(r"\b(\d+) (?:log )?lines? .*(?:dropped|lost)", line) for line in log.decode().splitlines()]
+        whole = [line for line, note in zip(log.decode().splitlines(), notes) if not note and line.endswith("x" * size)]
+        return len(whole), sum(int(note[1]) for note in notes if note)
+    for count, size in ((100, 20000), (1000, 200)):
+        reader, writer = os.pipe()
+        server = project.serve(b"A=1\n", "--verbose", stderr=writer)
+        os.close(writer)
+        for _ in range(count):
+            assert b'"env"' in project.ask(run_request("x" * size))
+        server.terminate()
+        until(lambda: not project.marker.exists(), "the end")
+        logged, lost = logged_and_lost(read_until(reader), size)
+        assert ended(server) == 0 and logged + lost == count and (lost > 20 if size == 20000 else not lost), size
+        os.close(reader)
+    # A disk that is full, and a log that is emptied.
     server = project.serve(b"A=1\n", "--verbose", preexec_fn=limits(FSIZE=(1 << 16, 1 << 16)))
     for _ in range(900):
         assert b'"env"' in project.ask(run_request("x" * 100))
     begun = project.log()
-    os.truncate(str(project.log_path), 0)
+    os.truncate(project.log_path, 0)
     assert b'"env"' in project.ask(run_request("x" * 100)) and ended(server, signal.SIGTERM) == 0
     logged, lost = logged_and_lost(begun + project.log(), 100)
     assert logged + lost == 901
 
 
-@pytest.mark.parametrize("closed", [(2,), (1, 2), (0, 1, 2)], ids=str)
-def test_closed_descriptors_are_never_taken_for_ours(project, closed):
-    server = project.serve(b"A=1\n", "--verbose", stdout=DEVNULL, stderr=None,
-                           preexec_fn=lambda: [os.close(each) for each in closed])
-    for request in (DUMP, RUN, DUMP):
-        assert project.ask(request) == (b'{"env":{}}\n' if 0 in closed else b'{"env":{"A":"1"}}\n')
-    assert ended(server, signal.SIGTERM) == 0
-
-
-@pytest.mark.parametrize("kind", [pytest.param("full", marks=needs_full), "left"])
-def test_a_log_that_cannot_be_written_ends_no_session(project, kind):
+@pytest.mark.parametrize("closed", [(2,), (1, 2), (0, 1, 2), "left", pytest.param("full", marks=needs_full)], ids=str)
+def test_a_log_that_cannot_be_written_ends_no_session_and_no_descriptor_is_taken_for_a_closed_one(project, closed):
     reader, writer = os.pipe()
-    with open("/dev/full", "wb") if kind == "full" else os.fdopen(writer, "wb") as log:
-        server = project.serve(stderr=log)
+    numbers = closed if isinstance(closed, tuple) else ()
+    with open("/dev/full", "wb") if closed == "full" else os.fdopen(writer, "wb") as log:
+        server = project.serve(b"A=1\n", "--verbose", stdout=DEVNULL, stderr=None if numbers else log,
+                               preexec_fn=lambda: [os.close(each) for each in numbers])
     os.close(reader)
-    assert project.dump() == project.dump() == {b"A": b"1"} and ended(server, signal.SIGTERM) == 0
+    for request in (DUMP, RUN, DUMP):
+        assert project.ask(request) == (b'{"env":{}}\n' if 0 in numbers else b'{"env":{"A":"1"}}\n')
+    assert ended(server, signal.SIGTERM) == 0
 
 
 # ==== client ==========================================================================================================
 # Which session is asked, and what may be wrong with what answers.
 
 
-def test_which_session_is_asked_also_by_a_program(project, session, answerer, monkeypatch):
+def test_which_session_is_asked_also_by_a_program_and_what_names_a_stale_one(project, session, answerer, monkeypatch):
     other = answerer(b'{"env":{"A":"other"}}\n')
     project.serve(b"A=marker\n")
     by_option, by_variable = ["--socket", other.path], {"HOTENV_SOCKET": other.path}
@@ -1561,43 +1415,31 @@ def test_which_session_is_asked_also_by_a_program(project, session, answerer, mo
     told = project.hotenv("status", "--socket", session.socket_path()).stdout.decode()
     assert session.socket_path() in told and str(project.marker) not in told  # which is another session's
     monkeypatch.chdir(str(project.dir))
-    monkeypatch.delenv("HOTENV_SOCKET", raising=False)
     assert hotenv.fetch() == {"A": "marker"}
     assert hotenv.fetch("run", ["a", "b"], session.socket_path()) == {"A": "1", "B": "two words", "EMPTY": ""}
     assert session.log().endswith(b" run a b\n")
+    path = str(project.root / "gone.sock")  # a name that is stale: another session, by `serve --force`, is no help
+    for command, options in itertools.product((["run", "--", "true"], ["dump"]), ([], ["--socket", path])):
+        done = project.hotenv(command[0], *options, *command[1:], env={} if options else {"HOTENV_SOCKET": path})
+        message = refusal(done, 4)
+        assert path in message and "serve" not in message and "any more" not in message
+        assert options or "unset" in message and "HOTENV_SOCKET" in message
 
 
-def test_no_session_and_how_to_start_one(project):
-    for command in (["run", "--", "true"], ["dump"], ["run", "--only", "A", "--", "true"]):
-        message = refusal(project.hotenv(*command), 3)
-        assert "serve < " in message and ".hotenv" in message
-    project.program = ["sh", "-c", 'mkdir x && cd x && rmdir ../x && exec "$@"', "sh", *project.program]
-    assert "directory" in refusal(project.run("true"), 8)  # a current one that is gone
-
-
-@pytest.mark.parametrize("kind", ["refused", "missing", "file", "datagram", "directory", "loop", "too long"])
-def test_whatever_keeps_us_from_connecting_is_4(project, kind):
+@pytest.mark.parametrize("kind", ["none", "refused", "missing", "file", "datagram", "directory", "loop", "too long"])
+def test_no_session_is_3_and_whatever_keeps_us_from_connecting_is_4_and_how_to_start_one(project, kind):
     path = Path("/" + "x" * 300) if kind == "too long" else project.root / "x.sock"
     if kind in ("refused", "datagram"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM if kind == "datagram" else socket.SOCK_STREAM) as made:
             made.bind(str(path))
     {"file": path.touch, "directory": path.mkdir, "loop": lambda: path.symlink_to(path)}.get(kind, str)()
-    project.points_at(path)
-    for command in (["run", "--", "true"], ["dump"]):
-        message = refusal(project.hotenv(*command), 4)
-        assert str(path) in message and "serve < " in message
-
-
-@pytest.mark.parametrize("by", ["HOTENV_SOCKET", "--socket"])
-def test_a_name_of_a_session_that_is_stale_is_told_to_be_unset(project, session, by):
-    """Another session, by `serve --force`, would change nothing."""
-    project.marker.write_bytes(session.marker.read_bytes())
-    path = str(project.root / "gone.sock")
-    env, options = ({by: path}, []) if by == "HOTENV_SOCKET" else ({}, [by, path])
-    for command in (["run", *options, "--", "true"], ["dump", *options]):
-        message = refusal(project.hotenv(*command, env=env), 4)
-        assert path in message and "serve" not in message and "any more" not in message
-        assert by == "--socket" or "unset" in message and by in message
+    kind == "none" or project.points_at(path)
+    for command in (["run", "--", "true"], ["dump"], ["run", "--only", "A", "--", "true"]):
+        message = refusal(project.hotenv(*command), 3 if kind == "none" else 4)
+        assert (".hotenv" if kind == "none" else str(path)) in message and "serve < " in message
+    if kind == "none":
+        project.program = ["sh", "-c", 'mkdir x && cd x && rmdir ../x && exec "$@"', "sh", *project.program]
+        assert "directory" in refusal(project.run("true"), 8)  # a current one that is gone
 
 
 ANSWERS = [
@@ -1642,13 +1484,9 @@ def test_the_message_of_a_server_is_shown_escaped_and_nothing_of_a_bad_answer(pr
             assert b"s3cr3t" not in done.stderr + done.stdout and refusal(done, 9)
 
 
-# ---- what takes seconds by its nature: tried with a shorter limit; those that count are in a test of their own
-
-
-def hastened(project, limit, seconds=0.5):
-    """The program, with one of its limits shorter."""
-    code = INSTALLED[-1].replace("sys.exit", "hotenv.%s = %r; sys.exit" % (limit, seconds))
-    project.program = [*INSTALLED[:-1], code]
+def hastened(project, limit):
+    """The program with a shorter limit, for what takes seconds; the limits that count are in a test of their own."""
+    project.program = [*INSTALLED[:-1], INSTALLED[-1].replace("sys.exit", "hotenv.%s = 0.5; sys.exit" % limit)]
 
 
 @pytest.mark.parametrize("lines, left", [("rm {0}", ""), ("rm {0}; : > {0}", "socket"), ("", "marker"),  # by --force
@@ -1657,7 +1495,7 @@ def test_a_server_that_lost_its_files_ends_but_a_missing_marker_is_no_reason(pro
     hastened(project, "TICK")
     spared, its_path = project.serve(), project.socket_path()
     project.sh("rm p/.hotenv; mkdir q")
-    project.dir, project.marker = project.root / "q", project.root / "q/.hotenv"
+    project.dir = project.root / "q"
     server, path, began = project.serve(), project.socket_path(), time.monotonic()
     project.sh(lines.format(path))
     assert lines or project.serve(b"A=new\n", "--force")
@@ -1667,15 +1505,12 @@ def test_a_server_that_lost_its_files_ends_but_a_missing_marker_is_no_reason(pro
     assert spared.poll() is None
 
 
-def test_a_lock_that_somebody_holds_stops_nobody(project):
+def test_a_lock_that_somebody_holds_a_request_an_exchange_and_an_answer_have_their_time(project):
     descriptor = os.open(str(project.dir), os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     hastened(project, "LOCK_TIME")
     assert ended(project.serve(), signal.SIGTERM) == 0 and project.files() == ["r/hotenv"]
     os.close(descriptor)
-
-
-def test_a_request_has_its_time_to_be_complete_however_it_comes(project):
     hastened(project, "REQUEST_TIME")
     project.serve()
     for request, more in ((b"", b""), (b'{"comm', b""), (b'{"comm', b"x")):  # the last one a byte now and then
@@ -1684,29 +1519,23 @@ def test_a_request_has_its_time_to_be_complete_however_it_comes(project):
         while not select.select([client], [], [], 0.05)[0]:
             client.send(more)
         assert b"env" not in answer(client) and 0.45 < time.monotonic() - began < 3.5
-
-
-@pytest.mark.parametrize("drip", [b"", b" "])  # which does not get more time with each of its bytes
-def test_an_exchange_has_one_deadline_for_all_of_it(project, drip):
     hastened(project, "EXCHANGE_TIME")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(project.root / "slow.sock"))
-        listener.listen(1)
-        began = time.monotonic()
-        client = project.start("run", "--socket", listener.getsockname(), "--", "true", stderr=PIPE)
-        with listener.accept()[0] as accepted:
-            while client.poll() is None:
-                with contextlib.suppress(OSError):
-                    accepted.send(drip)
-                time.sleep(0.01)
-        assert 0.45 < time.monotonic() - began < 3.5
-    message = client.stderr.read().decode()
-    assert client.returncode == 4 and "no answer in time" in message and message.count("\n") == 1
-
-
-def test_an_answer_has_its_time_from_its_last_progress(project):
+    for drip in (b"", b" "):  # which does not get more time with each of its bytes
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(project.root / ("slow%d.sock" % len(drip))))
+            listener.listen(1)
+            began = time.monotonic()
+            client = project.start("run", "--socket", listener.getsockname(), "--", "true", stderr=PIPE)
+            with listener.accept()[0] as accepted:
+                while client.poll() is None:
+                    with contextlib.suppress(OSError):
+                        accepted.send(drip)
+                    time.sleep(0.01)
+            assert 0.45 < time.monotonic() - began < 3.5, drip
+        assert client.returncode == 4 and re.fullmatch(".*no answer in time.*\n", client.stderr.read().decode()), drip
+    # An answer has its time from its last progress.
     hastened(project, "ANSWER_TIME")
-    project.serve(b"A=" + b"x" * (8 << 20) + b"\n")
+    project.serve(b"A=" + b"x" * (8 << 20) + b"\n", "--force")
     began, gone = time.monotonic(), 0
     idle, slow = project.connect(), project.connect()
     for client in (idle, slow):
@@ -1734,20 +1563,24 @@ def test_run_is_the_same_process_and_its_end_the_commands(session, lines, status
     assert process.communicate(timeout=PATIENCE) == (b"%d\n" % process.pid, b"") and process.returncode == status
 
 
-def test_no_signal_is_as_python_has_it(session):  # invariant 8
+def test_a_command_has_signals_as_without_python_arguments_to_the_byte_and_the_terminal(session):  # invariant 8
     """Python ignores SIGPIPE and SIGXFSZ and handles SIGINT; a command inherits nothing of that."""
     assert session.run("sh", "-c", "yes | head -1").stderr == b""
     if LINUX:
-        status = session.run("cat", "/proc/self/status", input=b"").stdout.decode()
-        assert not [line for line in status.splitlines() if re.match(r"Sig(Ign|Blk|Cgt):\s.*[^0]", line)]
-
-
-def test_arguments_arrive_to_the_byte(session):
+        assert not re.search(rb"^Sig(Ign|Blk|Cgt):\s.*[^0\n]", session.run("cat", "/proc/self/status").stdout, re.M)
     args = [b"", b" ", b"two words", b"new\nline", b"\xff\xfe", "\u00e9\u20ac".encode(), b"--", b"-x", b"$HOME", b"*",
             b"'", b'"', b"\\"]
     for locale in ({}, {"LC_ALL": "C"}, ASCII, {"LC_ALL": "POSIX"}):
         done = session.run("printf", "%s\\0", *args, env=locale)
         assert done.stdout == b"".join(arg + b"\0" for arg in args) and done.stderr == b""
+    lines = ("test -t 0 && test -t 1 && test -t 2; echo on=$?; read line; trap 'echo caught; exit 7' INT;"
+             " echo got $line; while :; do sleep 0.02; done")
+    command = session.command(["run", "--", "sh", "-c", lines])
+    with on_terminal(*command, cwd=session.dir, env=session.env) as (pid, terminal):
+        for wanted, typed in ((b"on=0", b"typed\n"), (b"got typed\r\n", b"\x03"), (b"caught", b"")):
+            read_until(terminal, wanted)
+            os.write(terminal, typed)
+        assert os.WEXITSTATUS(os.waitpid(pid, 0)[1]) == 7
 
 
 @pytest.mark.parametrize("locale", ["latin-1", "ascii"])
@@ -1767,12 +1600,10 @@ def test_a_locale_changes_no_byte(project, tmp_path, locale):
     for env in ({}, strange):
         assert project.dump(env=env) == {b"A": value}
         assert project.hotenv("dump", env=env).stdout == b"A=" + value + b"\n"
-        done = project.run("sh", "-c", 'printf "%s %s" "$A" "$1"', "sh", "\u00e9".encode(), env=env)
-        assert (done.stdout, done.stderr) == (value + b" " + "\u00e9".encode(), b"")
-        assert project.log().decode("utf-8").endswith("sh \u00e9\n")
-    odd = {**strange, "ODD": b"\xe9"}
+        done = project.run("sh", "-c", 'printf "%s %s" "$A" "$1"', "sh", b"\xc3\xa9", env=env)
+        assert (done.stdout, done.stderr) == (value + b" \xc3\xa9", b"") and project.log().endswith(b"sh \xc3\xa9\n")
     done = project.hotenv("run", "--define", b"D=\xe9\xc3\xa9", "--define", b"N\xe9=1", "--bin", b"/\xe9", "--", ENV,
-                          "-0", env=odd)
+                          "-0", env={**strange, "ODD": b"\xe9"})
     assert {b"ODD": b"\xe9", b"D": b"\xe9\xc3\xa9", b"PATH": b"/\xe9:" + PATHS.encode(),
             b"N\xe9": b"1"}.items() <= environment_of(done).items()
 
@@ -1801,7 +1632,7 @@ def test_the_command_is_looked_up_on_the_new_path_and_a_script_without_a_shebang
                        "a tool": b"#!/bin/sh\necho here $A\n", "broken": b"#!/no/such/interpreter\n",
                        "bin/plain": b'echo "$A:$0:$1:$2"\n'}.items():
         script(project.dir / name, text, 0o755 if text else 0o644)
-    (project.dir / "dir" / "tool").mkdir(parents=True)
+    project.sh("mkdir -p p/dir/tool")
     env = {"HOTENV_SOCKET": session.socket_path(), "PATH": "/nowhere:"}  # an empty part is "."
     assert project.run("a tool", env=env).stdout == b"here 1\n"
     done = project.hotenv("run", "--isolated", "--bin", str(project.dir), "--", "a tool", env=env)
@@ -1842,7 +1673,6 @@ def test_a_command_finds_the_signals_and_descriptors_that_an_exec_would_give_it(
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
-
     ask = [sys.executable, "-ISc", "import os, signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, ()), "
            "[s for s in signal.valid_signals() if signal.getsignal(s) == signal.SIG_IGN],"
            "sorted(int(n) for n in os.listdir('/dev/fd') if os.path.exists('/dev/fd/' + n)))"]
@@ -1850,17 +1680,6 @@ def test_a_command_finds_the_signals_and_descriptors_that_an_exec_would_give_it(
         how = {"stdin": DEVNULL, "stdout": PIPE, "pass_fds": [handed.fileno()], "preexec_fn": before}
         plain, ran = subprocess.run(ask, timeout=PATIENCE, **how), session.hotenv("run", *options, "--", *ask, **how)
         assert ran.stdout == plain.stdout and b" %d" % handed.fileno() in plain.stdout and b"USR1" in plain.stdout
-
-
-def test_the_terminal_and_its_ctrl_c_are_the_commands(session):  # invariant 8
-    lines = ("test -t 0 && test -t 1 && test -t 2; echo on=$?; read line; trap 'echo caught; exit 7' INT;"
-             " echo got $line; while :; do sleep 0.02; done")
-    command = session.command(["run", "--", "sh", "-c", lines])
-    with on_terminal(*command, cwd=session.dir, env=session.env) as (pid, terminal):
-        for wanted, typed in ((b"on=0", b"typed\n"), (b"got typed\r\n", b"\x03"), (b"caught", b"")):
-            read_until(terminal, wanted)
-            os.write(terminal, typed)
-        assert os.WEXITSTATUS(os.waitpid(pid, 0)[1]) == 7
 
 
 @only_linux
@@ -1873,12 +1692,9 @@ def test_a_dump_that_is_blocked_leaves_no_core(project):
     dump = project.start("dump", stdout=writer, **how)
     os.close(writer)
     os.read(reader, 10)
-    core = re.search(r"Max core file size +(\S+)", Path("/proc/%d/limits" % dump.pid).read_text())
-    assert core[1] == "0" and os.stat("/proc/%d/mem" % dump.pid).st_uid == 0
+    assert re.search(r"Max core file size +0 ", Path("/proc/%d/limits" % dump.pid).read_text())
+    assert os.stat("/proc/%d/mem" % dump.pid).st_uid == 0
     os.close(reader)
-
-
-# ---- without a session
 
 
 @pytest.mark.parametrize("state", ["none", "dead", "live", "damaged", "a stranger's marker", "a stranger's server"])
@@ -1891,8 +1707,8 @@ def test_optional_runs_the_command_as_it_is_where_there_is_no_session(project, s
         assert state == "live" or ended(server, signal.SIGKILL)
     elif state == "damaged":
         project.marker.write_bytes(b"x\n")
-    command = ["--optional", "--define", "B=2", "--", "sh", "-c", "echo $A $B; exit 5"]
-    done = project.hotenv("run", *command, env={"A": "host"})
+    done = project.hotenv("run", "--optional", "--define", "B=2", "--", "sh", "-c", "echo $A $B; exit 5",
+                          env={"A": "host"})
     said, code = {"damaged": (b"", 9), "live": (b"session 2\n", 5)}.get(state, (b"host 2\n", 5))
     assert done.stdout == said and done.returncode == code
     assert done.stderr == b"" if state == "live" else refusal(done, code)
@@ -1901,32 +1717,27 @@ def test_optional_runs_the_command_as_it_is_where_there_is_no_session(project, s
 # ==== masked launch ===================================================================================================
 # What runs with its output masked behaves as if it were run without.
 
-COUNTER = """# Says "ready", counts the signals that come, says each; SIGUSR1 says the counts and ends it.
+LISTENER = """# Says "ready" and each signal that comes; SIGUSR1 ends it.
 import os, signal
-counts = {}
-def count(signum, frame):
-    counts[signum] = counts.get(signum, 0) + 1
+def say(signum, frame):
     os.write(1, b"got %d\\n" % signum)
-def end(signum, frame):
-    os.write(1, b"counts %a\\n" % sorted((int(s), n) for s, n in counts.items()))
-    os._exit(5)
-for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2, signal.SIGTSTP):
-    signal.signal(signum, count)
-signal.signal(signal.SIGUSR1, end)
+    if signum == signal.SIGUSR1:
+        os._exit(5)
+for name in "INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "TSTP":
+    signal.signal(getattr(signal, "SIG" + name), say)
 os.write(1, b"ready\\n")
 while True:
     signal.pause()
 """
 
 
-def counted(said):
-    """What a counter said in the end: {signal: how often}."""
-    return dict(ast.literal_eval(said.decode().split("counts ")[1]))
+def heard(said, *signals):
+    """Whether a listener has had these signals, each once, and the one that ended it."""
+    return sorted(map(int, re.findall(rb"got (\d+)", said))) == sorted(map(int, (*signals, signal.SIGUSR1)))
 
 
-def in_file(path, wanted, what="what a command writes"):
-    """Waits until this is in a file."""
-    until(lambda: path.exists() and wanted in path.read_bytes(), what)
+def in_file(path, wanted):
+    until(lambda: path.exists() and wanted in path.read_bytes(), "what a command writes")
 
 
 class Masked(list):
@@ -1978,7 +1789,7 @@ def test_two_descriptors_of_one_file_keep_their_order(masked, joined, tmp_path):
         assert (ran.stdout or file.read()) == b"".join(b"o%d\ne%d\n[hidden:TOKEN]\n" % (i, i) for i in range(1, 10))
 
 
-def test_a_prompt_without_a_newline_comes_through_and_a_value_written_in_pieces_does_not(masked):
+def test_a_prompt_without_a_newline_comes_through_and_the_rest_however_slow_the_reader_but_no_value_in_pieces(masked):
     parts = ("Password: ", "sk-live-", "51H8sVq0", ". and pin-844", "3\\n")
     with masked.start("sh", "-c", "; read x; ".join("printf '%s'" % part for part in parts), stdin=PIPE) as process:
         out = read_until(process.stdout.fileno(), b"Password: ")
@@ -1987,6 +1798,15 @@ def test_a_prompt_without_a_newline_comes_through_and_a_value_written_in_pieces_
             out += read_until(process.stdout.fileno(), wanted)
         assert out == b"Password: [hidden:TOKEN]. and [hidden:PIN]\n"
         process.stdin.close()
+        assert ended(process) == 0
+    code = "import os; os.write(2, b'one\\n'); os.write(1, b' pin-8443' * 7000); os.write(2, b'two\\n')"
+    with masked.start(sys.executable, "-c", code, stderr=PIPE) as process:
+        assert read_until(process.stderr.fileno(), b"two\n") == b"one\ntwo\n"  # comes through while nobody reads stdout
+        assert process.stdout.read() == b" [hidden:PIN]" * 7000
+    code = "import os; [os.write(1, b'%07d sk-live-51H8sVq0\\n' % n) for n in range(20000)]"
+    with masked.start(sys.executable, "-c", code) as process:
+        until(lambda: process.poll() is None and sleeps(process.pid), "full pipes")
+        assert process.stdout.read() == b"".join(b"%07d [hidden:TOKEN]\n" % n for n in range(20000))
         assert ended(process) == 0
 
 
@@ -2001,15 +1821,6 @@ def test_a_masked_command_is_our_only_child_and_dies_with_its_output(masked, end
         assert process.stderr.read() == b""
 
 
-@needs_full
-def test_what_cannot_be_run_or_written_is_exit_8_with_the_reason(masked):
-    ran = masked.run("/no/such/command")
-    assert refusal(ran, 8) == "cannot run /no/such/command: No such file or directory" and ran.stdout == b""
-    with open("/dev/full", "wb") as full:
-        ran = masked.run("sh", "-c", "echo x; while :; do echo y; done", stdout=full)
-    assert refusal(ran, 8) == "cannot write the command's output: No space left on device"
-
-
 @pytest.mark.parametrize("left_behind", ["sleep 300", "yes $TOKEN"])
 def test_what_a_grandchild_keeps_open_is_not_waited_for(masked, left_behind):
     ran = masked.run("sh", "-c", f"({left_behind}) & echo $! >&2; printf 'the end, sk-live'; exit 4")
@@ -2018,64 +1829,56 @@ def test_what_a_grandchild_keeps_open_is_not_waited_for(masked, left_behind):
     assert ran.returncode == 4 and b"the end, sk-live" in ran.stdout and b"51H8" not in ran.stdout
 
 
-def test_all_that_a_masked_command_wrote_arrives_however_slow_the_reader(masked):
-    code = "import os; os.write(2, b'one\\n'); os.write(1, b' pin-8443' * 7000); os.write(2, b'two\\n')"
-    with masked.start(sys.executable, "-c", code, stderr=PIPE) as process:
-        assert read_until(process.stderr.fileno(), b"two\n") == b"one\ntwo\n"  # comes through while nobody reads stdout
-        assert process.stdout.read() == b" [hidden:PIN]" * 7000
-    code = "import os; [os.write(1, b'%07d sk-live-51H8sVq0\\n' % n) for n in range(20000)]"
-    with masked.start(sys.executable, "-c", code) as process:
-        until(lambda: process.poll() is None and sleeps(process.pid), "full pipes")
-        assert process.stdout.read() == b"".join(b"%07d [hidden:TOKEN]\n" % n for n in range(20000))
-        assert ended(process) == 0
+@pytest.mark.parametrize("send", [os.kill, os.killpg, lambda pid, signum: os.kill(int(children(pid)[0][0]), signum)],
+                         ids=["to our pid", "to the group", "to the child"])
+def test_a_signal_reaches_a_masked_command_once_however_it_was_sent(masked, send):
+    with masked.start(sys.executable, "-c", LISTENER) as process:
+        said = read_until(process.stdout.fileno(), b"ready\n")
+        signals = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2, signal.SIGQUIT]
+        for signum in signals:
+            send(process.pid, signum)
+            said += read_until(process.stdout.fileno(), b"got %d\n" % signum)
+        os.kill(process.pid, signal.SIGUSR1)
+        assert heard(said + read_until(process.stdout.fileno()), *signals) and ended(process) == 5
 
 
-def test_a_masked_command_keeps_its_exit_status_and_its_streams_apart_and_a_closed_stdout_stays_closed(masked):
+def test_a_masked_command_keeps_its_exit_status_and_its_streams_apart_also_closed_full_or_many(masked):
+    ran = masked.run("/no/such/command")
+    assert refusal(ran, 8) == "cannot run /no/such/command: No such file or directory" and ran.stdout == b""
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "wb") as full:
+            ran = masked.run("sh", "-c", "echo x; while :; do echo y; done", stdout=full)
+        assert refusal(ran, 8) == "cannot write the command's output: No space left on device"
     ran = masked.run("sh", "-c", "echo out $TOKEN; echo err $PIN >&2; exit 37")
     assert (ran.returncode, ran.stdout, ran.stderr) == (37, b"out [hidden:TOKEN]\n", b"err [hidden:PIN]\n")
     ran = masked.run("sh", "-c", "echo $TOKEN >&2; if echo x 2>/dev/null; then exit 1; fi; exit 6", stdin=None,
                      stdout=None, preexec_fn=lambda: (os.close(1), os.close(0)))
-    assert (ran.returncode, ran.stderr) == (6, b"[hidden:TOKEN]\n")
-
-
-SENDINGS = {"to our pid": lambda process, signum: os.kill(process.pid, signum),
-            "to the group": lambda process, signum: os.killpg(process.pid, signum),
-            "to the child": lambda process, signum: [os.kill(int(pid), signum) for pid, _, _ in children(process.pid)]}
-
-
-@pytest.mark.parametrize("sending", SENDINGS)
-def test_a_signal_reaches_a_masked_command_once_however_it_was_sent(masked, sending):
-    with masked.start(sys.executable, "-c", COUNTER) as process:
-        read_until(process.stdout.fileno(), b"ready\n")
-        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2, signal.SIGQUIT):
-            SENDINGS[sending](process, signum)
-            read_until(process.stdout.fileno(), b"got %d\n" % signum)
-        os.kill(process.pid, signal.SIGUSR1)
-        counts = counted(read_until(process.stdout.fileno(), b"counts .*\n"))
-        assert counts == {1: 1, 2: 1, 3: 1, int(signal.SIGUSR2): 1, 15: 1} and ended(process) == 5
-
-
-def test_a_masked_run_may_have_any_number_of_descriptors(masked):
-    """select() takes none above 1,023."""
+    assert (ran.returncode, ran.stderr) == (6, b"[hidden:TOKEN]\n")  # a closed stdout stays closed
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 1300:
         pytest.skip("needs 1,300 descriptors")
     code = "import os, time; os.write(1, b'1'); time.sleep(0.05); os.write(2, b'2 ' + os.environ['TOKEN'].encode())"
     done = masked.run(sys.executable, "-c", code, close_fds=False, preexec_fn=lambda: (
-        limits(NOFILE=(1300, 1300))(), [os.dup2(0, number) for number in range(3, 1100)]))
+        limits(NOFILE=(1300, 1300))(), [os.dup2(0, number) for number in range(3, 1100)]))  # select() has 1,024
     assert (done.stdout, done.stderr) == (b"1", b"2 [hidden:TOKEN]")
 
 
-def test_a_signal_ends_a_masked_run_that_only_waits_for_a_slow_reader(masked):
+def test_a_signal_ends_a_masked_run_that_only_waits_for_a_slow_reader_and_then_nothing_of_it_holds_a_descriptor(masked):
     with masked.start(sys.executable, "-c", "print('x' * 200000)") as process:
-        out = process.stdout.fileno()
         got = 0
         while got < 100_000:
-            got += len(os.read(out, 100_000 - got))
+            got += len(process.stdout.read(100_000 - got))
         until(lambda: not [child for child in children(process.pid) if child[1][0] != "Z"], "the end of the command")
         assert ended(process, signal.SIGTERM) == -signal.SIGTERM
+    for _ in range(3):
+        mine, handed = os.pipe()
+        with masked.start("sh", "-c", "echo $TOKEN", pass_fds=[handed]) as process, open(mine, "rb", 0) as end:
+            os.close(handed)
+            assert ended(process) == 0
+            os.set_blocking(mine, False)
+            assert end.read(1) == b""  # the end, and not "nothing yet"
 
 
-def test_a_terminal_is_handed_over_untouched_with_a_note(masked, tmp_path):
+def test_a_terminal_is_handed_over_untouched_with_a_note_and_a_key_reaches_a_masked_command_once(masked, tmp_path):
     ask = "import os; print([os.isatty(n) for n in (0, 1, 2)], os.environ['TOKEN'], end='')"
     with masked.on_terminal(sys.executable, "-c", ask) as (pid, terminal):
         seen = read_until(terminal, TOKEN.encode())
@@ -2084,18 +1887,16 @@ def test_a_terminal_is_handed_over_untouched_with_a_note(masked, tmp_path):
         assert read_until(terminal, TOKEN.encode()) == b"[True, True, False] " + TOKEN.encode()
         assert os.waitpid(pid, 0)[1] == 0
         assert (tmp_path / "err").read_bytes() == b"hotenv: stdout is a terminal: not masked\n"
-
-
-def test_a_key_reaches_a_masked_command_once(masked, tmp_path):
-    """Here we lead a session, and cannot leave its group."""
+    # Here we lead a session, and cannot leave its group.
     out = tmp_path / "out"
-    with masked.on_terminal(sys.executable, "-c", COUNTER, stdout=out) as (pid, terminal):
+    keys = {signal.SIGINT: b"\x03", signal.SIGQUIT: b"\x1c", signal.SIGTSTP: b"\x1a"}
+    with masked.on_terminal(sys.executable, "-c", LISTENER, stdout=out) as (pid, terminal):
         in_file(out, b"ready\n")
-        for key, signum in ((b"\x03", signal.SIGINT), (b"\x1c", signal.SIGQUIT), (b"\x1a", signal.SIGTSTP)):
-            os.write(terminal, key)
+        for signum in keys:
+            os.write(terminal, keys[signum])
             in_file(out, b"got %d\n" % signum)
         os.kill(pid, signal.SIGUSR1)
-        assert os.WEXITSTATUS(os.waitpid(pid, 0)[1]) == 5 and list(counted(out.read_bytes()).values()) == [1, 1, 1]
+        assert os.WEXITSTATUS(os.waitpid(pid, 0)[1]) == 5 and heard(out.read_bytes(), *keys)
 
 
 @pytest.fixture
@@ -2108,7 +1909,6 @@ def interactive(masked):
         def type_line(line, shown=b""):
             os.write(terminal, line.encode() + b"\n" * (line != "\x1a"))
             read_until(terminal, shown)
-
         type_line("PS1=")
         yield pid, terminal, type_line
 
@@ -2133,10 +1933,11 @@ def test_ctrl_z_stops_a_masked_command_and_us_and_both_go_on(masked, interactive
     assert out.read_bytes() == b"ready\ngot words and [hidden:TOKEN]\n"
 
 
-@pytest.mark.parametrize("killing", ["kill %1\n", "kill -INT -- -$!\n", "kill $!\n", "\x03"], ids=repr)
-def test_what_a_shell_does_to_a_masked_job_it_does_once(masked, interactive, tmp_path, killing):
+@pytest.mark.parametrize("signum, killing", [
+    (15, "kill %1\n"), (2, "kill -INT -- -$!\n"), (15, "kill $!\n"), (2, "\x03")])
+def test_what_a_shell_does_to_a_masked_job_it_does_once(masked, interactive, tmp_path, killing, signum):
     (pid, terminal, type_line), out, behind = interactive, tmp_path / "out", killing != "\x03"
-    command = shlex.join(masked.project.command([*masked, sys.executable, "-c", COUNTER]))
+    command = shlex.join(masked.project.command([*masked, sys.executable, "-c", LISTENER]))
     type_line("%s >%s 2>&1%s" % (command, out, " &" * behind))
     in_file(out, b"ready\n")
     os.write(terminal, killing.encode())
@@ -2144,7 +1945,7 @@ def test_what_a_shell_does_to_a_masked_job_it_does_once(masked, interactive, tmp
     ours, = [child for child, _, name in children(pid) if "ps" not in name]
     os.kill(int(children(ours)[0][0]), signal.SIGUSR1)
     type_line("wait $!; " * behind + "echo status=$?.", rb"status=5\.")
-    assert list(counted(out.read_bytes()).values()) == [1]
+    assert heard(out.read_bytes(), signum)
 
 
 @pytest.mark.parametrize("who", ["us", "the command"])
@@ -2155,17 +1956,6 @@ def test_a_masked_command_that_was_stopped_goes_on_whoever_is_continued(masked, 
         (child, _, _), = until(lambda: [child for child in children(process.pid) if child[1][0] == "T"])
         os.kill(process.pid if who == "us" else int(child), signal.SIGCONT)
         assert read_until(process.stdout.fileno(), b"went on") == b"ready\nwent on\n" and ended(process) == 0
-
-
-def test_when_a_masked_run_is_over_nothing_of_it_holds_a_descriptor(masked):
-    for _ in range(3):
-        mine, handed = os.pipe()
-        with masked.start("sh", "-c", "echo $TOKEN", pass_fds=[handed]) as process:
-            os.close(handed)
-            assert ended(process) == 0
-            os.set_blocking(mine, False)
-            assert os.read(mine, 1) == b""  # the end, and not "nothing yet"
-            os.close(mine)
 
 
 @pytest.mark.parametrize("room", [2, 3, 4])
@@ -2196,7 +1986,7 @@ def test_neighbours_are_never_imported(project, how):  # invariant 11
         script(tools / (name + ".py"), b"raise SystemExit('a neighbour was imported')\n")
     project.program = [sys.executable, shutil.copy(str(HOTENV), str(tools / "hotenv.py"))]
     if how == "module":
-        project.program, project.dir, project.marker = [sys.executable, "-m", "hotenv"], tools, tools / ".hotenv"
+        project.program, project.dir = [sys.executable, "-m", "hotenv"], tools
     refusal(project.hotenv("serve", "--timeout", "0"), 2)
     project.serve(b"A=1\n", "--verbose")
     assert json.loads(project.hotenv("dump", "--format", "json").stdout.decode()) == {"A": "1"}
@@ -2204,7 +1994,7 @@ def test_neighbours_are_never_imported(project, how):  # invariant 11
         assert project.hotenv("run", *options, "--", "sh", "-c", "echo $A").stdout == b"1\n"
 
 
-def test_importing_changes_nothing(project):  # invariant 11
+def test_importing_changes_nothing_and_without_the_c_halves_the_public_modules_do(project):  # invariant 11
     look = ("import os, signal, sys, threading\nos.umask(0o22)\nsys.path.insert(0, %r)\n"
             "state = lambda: (dict(os.environ), list(sys.path), [signal.getsignal(n) for n in range(1, 32)],\n"
             "    sys.flags, os.umask(0o22), list(sys.argv), sys.excepthook, threading.active_count(),\n"
@@ -2215,6 +2005,14 @@ def test_importing_changes_nothing(project):  # invariant 11
                           timeout=PATIENCE, env=project.env)
     assert done.returncode == 0
     assert set(done.stdout.decode().split()) <= {"hotenv", "_json", "_socket", "_signal", "errno", "__future__"}
+    # An interpreter that is built otherwise has no _json, or none that one of ours knows.
+    project.serve(b"A=1\n")
+    project.program = [*INSTALLED[:-1], "import sys; sys.modules['_json'] = None; " + INSTALLED[-1]]
+    assert project.run("sh", "-c", "echo $A").stdout == b"1\n" and project.hotenv("dump").stdout == b"A=1\n"
+    server = project.serve(b"A=2\n", "--force")
+    for request in TORN:
+        assert project.ask(request).startswith(BAD_REQUEST)
+    assert project.dump() == {b"A": b"2"} and server.poll() is None
 
 
 SLOW = "ctypes typing dataclasses subprocess pathlib logging secrets inspect tempfile".split()
@@ -2229,17 +2027,6 @@ def test_run_and_dump_import_next_to_nothing(session, args, never):  # invariant
     done = subprocess.run(program, stderr=PIPE, stdout=DEVNULL, cwd=str(session.dir), env=session.env, timeout=PATIENCE)
     imported = {line.rsplit("|", 1)[1].strip() for line in done.stderr.decode().splitlines() if "|" in line}
     assert done.returncode == 0 and "_socket" in imported and not imported & set(never)
-
-
-def test_without_the_c_halves_the_public_modules_do(project):
-    """An interpreter that is built otherwise has no _json, or none that one of ours knows."""
-    project.serve(b"A=1\n")
-    project.program = [*INSTALLED[:-1], "import sys; sys.modules['_json'] = None; " + INSTALLED[-1]]
-    assert project.run("sh", "-c", "echo $A").stdout == b"1\n" and project.hotenv("dump").stdout == b"A=1\n"
-    server = project.serve(b"A=2\n", "--force")
-    for request in TORN:
-        assert project.ask(request).startswith(BAD_REQUEST)
-    assert project.dump() == {b"A": b"2"} and server.poll() is None
 
 
 def test_packaging_holds_no_version_and_no_dependency_but_pytest_for_tests():
@@ -2275,23 +2062,17 @@ def mutated(dice, seeds):
 
 def strict_json(data):
     """What Python's own json makes of it, without its liberties; None for no JSON."""
-    def no_constant(name):
-        raise ValueError(name)
-
     with contextlib.suppress(ValueError, RecursionError):
-        return json.loads(data.decode("utf-8"), parse_int=len, parse_float=len, parse_constant=no_constant)
+        return json.loads(data.decode("utf-8"), parse_int=len, parse_float=len, parse_constant=int)  # no NaN
 
 
 def is_request(data):
     """Whether the server must answer these bytes with the environment: the specification, stated a second time."""
     line, newline, _ = data.partition(b"\n")
-    request = strict_json(line)
-    if not newline or not isinstance(request, dict):
-        return False
-    args = request.get("args")
-    if request.get("command") == "run":
-        return isinstance(args, list) and bool(args) and all(type(arg) is str for arg in args)
-    return request.get("command") == "dump"
+    request = strict_json(line) if newline else None
+    command, args = (request.get("command"), request.get("args")) if isinstance(request, dict) else (None, None)
+    return command == "dump" or (command == "run" and isinstance(args, list) and bool(args)
+                                 and all(type(arg) is str for arg in args))
 
 
 def test_no_request_however_strange_harms_the_server(project):
@@ -2326,44 +2107,36 @@ def marker_code(content, socket_path):
     return 0 if os.path.normpath(lines[0][7:]) == os.fsencode(socket_path) else 4
 
 
-def code_of(work):
-    try:
-        work()
-    except hotenv.HotenvError as error:
-        assert str(error).isprintable() and str(error)
-        return error.code
-    return 0
-
-
 def is_environment(data):
     """Whether a client must take these bytes: the specification, stated a second time."""
-    reply = strict_json(data)
-    if data.count(b"\n") != 1 or data[-1:] != b"\n" or not isinstance(reply, dict) or type(reply.get("error")) is str:
-        return False
-    env = reply.get("env")
-    if not isinstance(env, dict) or not all(type(value) is str for value in env.values()):
-        return False
+    reply = strict_json(data) if data.find(b"\n") == len(data) - 1 else None
+    env = reply.get("env") if isinstance(reply, dict) and type(reply.get("error")) is not str else None
     with contextlib.suppress(UnicodeError):
-        return all(name and "=" not in name and b"\0" not in (name + value).encode("utf-8", "surrogateescape")
-                   for name, value in env.items())
+        return isinstance(env, dict) and all(
+            type(value) is str and name and "=" not in name and
+            b"\0" not in (name + value).encode("utf-8", "surrogateescape") for name, value in env.items())
 
 
 def test_no_marker_and_no_answer_however_strange_harms_a_client(project, session, answerer, monkeypatch):
-    dice, path, server = random.Random(SEED + 1), os.fsencode(session.socket_path()), answerer()
+    def code_of(*options):
+        try:
+            return 0 * len(hotenv.fetch(*options))
+        except hotenv.HotenvError as error:
+            assert str(error).isprintable() and str(error)
+            return error.code
+    dice, valid, server = random.Random(SEED + 1), session.marker.read_bytes(), answerer()
     monkeypatch.chdir(str(project.dir))
-    valid = b"socket=" + path + b"\n"
-    markers = [valid, b"\n" + valid, valid + valid, b"socket=/" + b"x" * 9000 + b"\n", b"socket=~/x\n",
-               b"SOCKET=" + path]
+    markers = [valid, b"\n" + valid, valid + valid, b"socket=/" + b"x" * 9000 + b"\n", b"socket=~/x\n", valid.upper()]
     answers = [data for data, _ in ANSWERS if len(data) < 1000]
     for number in range(amount(10000)):
         content = mutated(dice, markers)
         project.marker.write_bytes(content)
-        expected = marker_code(content, os.fsdecode(path))
-        assert code_of(hotenv.fetch) == expected, content
+        expected = marker_code(content, session.socket_path())
+        assert code_of() == expected, content
         assert number > 2 or project.run("true").returncode == expected, content
         server.response = mutated(dice, answers)
         expected = 0 if is_environment(server.response) else 9 if server.response else 4
-        assert code_of(lambda: hotenv.fetch(socket_path=server.path)) == expected, server.response
+        assert code_of("dump", [], server.path) == expected, server.response
         assert number > 2 or project.run("true", env={"HOTENV_SOCKET": server.path}).returncode == expected, content
 
 
@@ -2371,9 +2144,8 @@ def test_no_marker_and_no_answer_however_strange_harms_a_client(project, session
 def test_a_fault_at_any_step_of_a_start_leaves_nothing(project, meddle, action):  # invariant 2
     project.env["XDG_RUNTIME_DIR"] = str(project.base / "new")
     steps = "?mkdir ?mkdirat fchmod write ?link ?linkat ?rename ?renameat ?renameat2 utimensat bind listen ?flock"
-    cases = list(itertools.product(steps.split(), (1, 2, 3), ([], ["--force"])))
+    cases, told = list(itertools.product(steps.split(), (1, 2, 3), ([], ["--force"]))), project.root / "strace"
     for step, when, options in random.Random(SEED).sample(cases, min(len(cases), amount(160))):
-        told = project.root / "strace"
         meddle("%s:%s:when=%d" % (step, action, when), told=told)
         done = project.hotenv("serve", "--timeout", "0.05", *options, input=b"A=1\n")
         where, said = (step, when, options, done), done.stderr.decode()
@@ -2391,18 +2163,16 @@ def test_under_load_no_request_is_lost_and_each_is_logged(project):
     """Eight clients at a time, each of which now and then leaves in the middle of another request."""
     project.serve(b"A=1\n", "--timeout", "1h")
     path, count, dice = project.socket_path(), amount(20000) // 8, random.Random(SEED)
-
     def ask(worker):
         for number in range(count):
             assert hotenv.fetch("run", ["w%d.%d" % (worker, number)], path) == {"A": "1"}
             with socket.socket(socket.AF_UNIX) as doomed:
                 if not number % 5 and not doomed.connect_ex(path):
                     doomed.sendall(b'{"command":"run","args":["doomed"]}\n'[:dice.randrange(37)])
-
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(ask, range(8)))
-    assert all(LOG_LINE.match(line) for line in project.log_lines())
     logged = sorted(line.split()[3] for line in project.log_lines() if not line.endswith("doomed"))
+    assert all(map(LOG_LINE.match, project.log_lines()))
     assert logged == sorted("w%d.%d" % (worker, number) for worker in range(8) for number in range(count))
 
 
@@ -2410,7 +2180,6 @@ def test_under_load_no_request_is_lost_and_each_is_logged(project):
 def test_a_secret_is_nowhere_but_in_the_commands_environment(project):  # invariant 1
     secret = b"s3cr3t-" + os.urandom(8).hex().encode()  # another suite may run beside us
     text, outputs, found, rounds = b"TOKEN=%s\nDERIVED=x${TOKEN}y\n" % secret, [], set(), [0]
-
     def watch():
         """Reads every process's arguments and environment, over and over, and keeps where the secret was seen."""
         while rounds[-1] is not None:
@@ -2419,33 +2188,27 @@ def test_a_secret_is_nowhere_but_in_the_commands_environment(project):  # invari
                     if secret in Path("/proc", process, name).read_bytes():
                         found.add((name, Path("/proc", process, "cmdline").read_bytes().split(b"\0")[0]))
             rounds.insert(0, 1)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-
     def call(*args, **options):
         done = project.hotenv(*args, **options)
         outputs.append(done.stderr)
         return done
-
+    watcher = threading.Thread(target=watch)
+    watcher.start()
     try:
         for bad in (b"A=%s'\nB='%s\n", b"%s\n", b"A='%s\n", b"A=${%s", b"'%s'x=1\n", b'A="%s" %s\n', b"A=${X:?%s}\n",
                     b"A=%s\0\n"):
             assert call("serve", input=bad.replace(b"%s", secret)).returncode == 7
         project.serve(text, "--verbose")
         for options in ([], ["--mask"], ["--isolated", "--only", "T*", "--define", "A=1", "--optional"]):
-            # The child, and a grandchild that has the value too, while both run.
-            lines = 'sh -c "read x" <&0 & echo ${#TOKEN}; read x; wait'
+            lines = 'sh -c "read x" <&0 & echo ${#TOKEN}; read x; wait'  # a grandchild has the value too
             child = project.start("run", *options, "--", "sh", "-c", lines, stdin=PIPE, stdout=PIPE)
             assert child.stdout.readline() == b"%d\n" % len(secret)
-            before = len(rounds)
-            until(lambda: len(rounds) > before + 1, "two looks at every process")
+            until(lambda seen=len(rounds): len(rounds) > seen + 1, "two looks at every process")
             child.communicate(b"")
         for form in ("plain", "sh", "json", "dotenv", "nul"):
             assert secret in call("dump", "--format", form).stdout
-        for words in (["no-such-command"], ["/etc/passwd"]):
-            call("run", "--", *words)
-        call("run", "--only", "NOTHING", "--", "true")
+        for words in (["--", "no-such-command"], ["--", "/etc/passwd"], ["--only", "NOTHING", "--", "true"]):
+            call("run", *words)
         call("serve", input=text)
         with open("/dev/full", "wb") as full:
             call("dump", stdout=full)
@@ -2457,8 +2220,7 @@ def test_a_secret_is_nowhere_but_in_the_commands_environment(project):  # invari
         rounds.append(None)
         watcher.join()
     # Only where it has to be: the environment of a process that is a command (or is just becoming one, or has ended).
-    assert {name for name, _ in found} == {"environ"}
-    assert {command for _, command in found} <= {b"sh", b"true", b""}
+    assert found and found <= {("environ", b"sh"), ("environ", b"true"), ("environ", b"")}
     assert not [output for output in outputs if secret in output]
     for path in project.root.rglob("*"):
         assert secret not in os.fsencode(str(path))
@@ -2543,8 +2305,7 @@ MEANINGS = {
         (r"A=${U:-\\${H}}", r"\${H}"), (r"A=\${H}${H}", "${H}host"), (r'A="\\\\${H}"', r"\\host"), (r'A="\${"', "${"),
         (r'A="${U:-\${X}}"', "${X}"), (r'A="\\\${H}"', r"\${H}"), (r"A=${U:-\${X}}", "${X}"), (r"A='\${H}'", r"\${H}"),
         (r"A=\\\${H}", r"\\${H}"), (r'A="\\${H}"', r"\host"), (r"A=\$${H}", r"\$host"), (r"A=\\${H}", r"\${H}"),
-        (r"A=${U:+\${x}}", "}"), (r'A="\${H}"', "${H}"), (r'A="\${}"', "${}")],
-}
+        (r"A=${U:+\${x}}", "}"), (r'A="\${H}"', "${H}"), (r'A="\${}"', "${}")]}
 
 # What is refused: LINE:COLUMN and the reason, and the texts of which each is refused there and for that.
 REFUSALS = {
@@ -2587,19 +2348,21 @@ REFUSALS = {
         ("1:4", 'A="${}"', 'A="${H"', 'A="${H\n}"', "A=\U0001f511${}", 'A="${U:-${V}"'), ("1:7", r"A=\${}${}"), ("1:8",
         "A=${H}-${}", "A =  b ${}", "A=${U:+${B C}}", "A=${H:?${}}", "A=${H-}${-H}"), ("1:9", "A=${U:-b${}}",
         "A=${H:-b${}}"), ("1:10", r'A="\n\\\t${}"'), ("3:4", "export A='1\n2'\nB=x${"), ("4:1",
-        'X=1\r\n\r\nA="b\r\n${}"\r\n'), ("4:3", 'X=1\n\nA="b\nc ${H d}"')],
-}
+        'X=1\r\n\r\nA="b\r\n${}"\r\n'), ("4:3", 'X=1\n\nA="b\nc ${H d}"')]}
+
+
+def checked(error):
+    """The message of an error that has nothing else to tell."""
+    message = str(error)
+    assert error.code == 7 and message.startswith("<stdin>:") and message.isprintable()
+    assert error.__cause__ is None and (error.__context__ is None or error.__suppress_context__)
+    return message
 
 
 def parse_refusal(text, host=HOST):
-    """The message of the error that parse_dotenv must raise for this text."""
     with pytest.raises(hotenv.HotenvError) as caught:
         hotenv.parse_dotenv(text, host)
-    error = caught.value
-    assert error.code == 7
-    assert error.__cause__ is None and (error.__context__ is None or error.__suppress_context__)
-    assert str(error).startswith("<stdin>:") and str(error).isprintable()
-    return str(error)
+    return checked(caught.value)
 
 
 def has_reason(message, place, reason):
@@ -2611,21 +2374,16 @@ def meanings(*topics):
             for topic in topics or MEANINGS for text, meaning in MEANINGS[topic]]
 
 
-@pytest.mark.parametrize("topic", MEANINGS)
-def test_what_a_dotenv_text_means_and_python_dotenvs_grammar_agrees(topic):
-    for text, meaning in meanings(topic):
+@pytest.mark.parametrize("topic", [*MEANINGS, *REFUSALS])
+def test_what_a_dotenv_text_means_or_where_it_is_none_and_python_dotenvs_grammar_agrees(topic):
+    refused = [(text, None, place) for place, *texts in REFUSALS.get(topic, ()) for text in texts]
+    for text, meaning, *place in refused or meanings(topic):
         assert isinstance(text, bytes) or "${" in text or expected_of_raw(text) == meaning, ascii(text)
         for form in {text, text if isinstance(text, bytes) else text.encode()}:
-            assert list(hotenv.parse_dotenv(form, HOST).items()) == list(meaning.items()), ascii(form)
-
-
-@pytest.mark.parametrize("reason", REFUSALS)
-def test_what_is_no_dotenv_text_and_where_and_python_dotenvs_grammar_agrees(reason):
-    for place, *texts in REFUSALS[reason]:
-        for text in texts:
-            assert isinstance(text, bytes) or "${" in text or expected_of_raw(text) is None, ascii(text)
-            for form in {text, text if isinstance(text, bytes) else text.encode()}:
-                assert has_reason(parse_refusal(form), place, reason), (ascii(form), parse_refusal(form))
+            if place:
+                assert has_reason(parse_refusal(form), *place, topic), (ascii(form), parse_refusal(form))
+            else:
+                assert list(hotenv.parse_dotenv(form, HOST).items()) == list(meaning.items()), ascii(form)
 
 
 DECODED = {"'": {"\\\\": "\\", "\\'": "'"},
@@ -2636,7 +2394,6 @@ def reference_entries(text):
     """python-dotenv 1.2.4's grammar, a step at a time: [(name, value or None, exported)], or ValueError."""
     text = re.sub("\r\n?", "\n", re.sub("^\ufeff", "", text))  # ours differs inside quotes only: a newline is a newline
     entries, at = [], 0
-
     def take(pattern):
         nonlocal at
         found = re.compile(pattern, re.DOTALL).match(text, at)
@@ -2644,7 +2401,6 @@ def reference_entries(text):
             raise ValueError
         at = found.end()
         return found
-
     while take(r"\s*") and at < len(text):
         exported, name, value = take(r"(export[^\S\n]+)?")[1], None, None
         if not text.startswith("#", at):
@@ -2678,7 +2434,6 @@ def expected_of_raw(text):
 
 
 def python_dotenv():
-    """The library, or a skip."""
     dotenv = pytest.importorskip("dotenv", reason="needs python-dotenv")
     if dotenv.dotenv_values(stream=io.StringIO("A='\\\\'\nB='b'\n")) != {"A": "\\", "B": "b"}:
         pytest.skip("this python-dotenv is older than 1.2.3: its quoted values cannot end in a backslash")
@@ -2711,8 +2466,7 @@ def random_dotenv(rng):
                             "$A", "{}", "x\x1c", "\x85", "\u2028x", "\x0b# ", "x \t \x0c#"])
         if rng.random() < 0.2:
             value += rng.choice(["x", " ", "'", '"', "#", "\\", "\r", "\x00", "\x0b", "\ufeff", '"q"'])
-        lines.append(name + equals + value)
-        lines.append(rng.choice(["\n", "\n", "\n", "\r\n", "\r", "\n \n", " # c\n", "\x0b\n", "#\n"]))
+        lines += name, equals, value, rng.choice(["\n", "\n", "\n", "\r\n", "\r", "\n \n", " # c\n", "\x0b\n", "#\n"])
     text = start + "".join(lines)
     return text.rstrip("\n") if rng.random() < 0.3 else text
 
@@ -2784,7 +2538,7 @@ def random_value(rng, depth=0):
     return text
 
 
-def test_references_mean_what_a_recursive_descent_says():
+def test_references_mean_what_a_recursive_descent_says_expand_to_64_megabytes_and_nest_deep_or_are_refused():
     known, outcomes = {"S": "set", "E": "", "S.1": "${S}", "H": "${H}\\n", "NIL": ""}, {}
     rng, host = random.Random(SEED), {"S": "hidden", "E": "hidden", "H": "${H}\\n", "NIL": ""}
     for _ in range(amount(60_000)):
@@ -2810,6 +2564,22 @@ def test_references_mean_what_a_recursive_descent_says():
             wanted = ["%d:%d" % (part.count("\n") + 1, len(part) - part.rfind("\n")) for part in before]
             assert any(has_reason(message, place, expected) for place in wanted), (ascii(text), wanted, message)
     assert len(outcomes) == 3 and min(outcomes.values()) > amount(60_000) / 50, outcomes
+    lines = ["A0=x"] + ["A%d=${A%d}${A%d}" % (i, i - 1, i - 1) for i in range(1, 61)]
+    quoted = [line.replace("=", '="', 1) + '"' for line in lines]
+    long = "A=" + "x" * 100_000 + "\nB="
+    for text in ("\n".join(lines[:28]), "\n".join(lines), "\n".join(quoted),  # the first cannot hurt without a limit
+                 *[long + word * 1_000 for word in ("${A:-}", "${U:-${A}}", "${A:+${A}}", "${A:?}")]):
+        started = time.monotonic()
+        assert "too large" in parse_refusal(text)
+        assert time.monotonic() - started < 2
+    assert [len(value) for value in hotenv.parse_dotenv("\n".join(lines[:21])).values()] == [2 ** i for i in range(21)]
+    for depth in (1, 30, 1_000, 100_000):
+        text = "A=" + "${U:-" * depth + "x" + "}" * depth
+        assert "bad reference" in parse_refusal(text[:-1])
+        try:
+            assert hotenv.parse_dotenv(text) == {"A": "x"}
+        except hotenv.HotenvError:
+            assert depth > 30
 
 
 # What is repeated, and what stands around it: head, unit, middle, and one closing unit for each unit.
@@ -2840,7 +2610,7 @@ def repeated(shape, size):
     return head + body + middle + closing * count
 
 
-def seconds_to_parse(text, runs):
+def seconds_to_parse(text, runs=1):
     """The best of some runs, in processor time, without the garbage collector's; a refusal counts as well."""
     gc.disable()
     started = time.process_time()
@@ -2860,19 +2630,17 @@ def beside_a_split(text):
     """How many times as long parsing takes as splitting each line at its `=`."""
     started = time.process_time()
     dict([line.split("=", 1) for line in text.split("\n") if "=" in line])
-    return seconds_to_parse(text, 1) / (time.process_time() - started)
+    return seconds_to_parse(text) / (time.process_time() - started)
 
 
 @pytest.mark.parametrize("shape", LINEAR)
 def test_time_and_memory_are_linear(shape):
     """A value takes a few times its length: no list of its characters, no frame for each escape, no copy for a key."""
     size = 10_000_000 if FULL else 200_000
-    big = seconds_to_parse(repeated(shape, size), 1)
-    small = seconds_to_parse(repeated(shape, size // 10), 3)
+    big, small = seconds_to_parse(repeated(shape, size)), seconds_to_parse(repeated(shape, size // 10), 3)
     if big > 14 * small + 0.01:  # once more, where the first runs do not settle it
         big, small = seconds_to_parse(repeated(shape, size), 2), seconds_to_parse(repeated(shape, size // 10), 3)
-    assert big <= 14 * small + 0.01
-    assert big < size * 2e-6, "slower than half a megabyte a second"
+    assert big <= 14 * small + 0.01 and big < size * 2e-6  # half a megabyte a second
     assert shape != "lines" or any(beside_a_split(repeated(shape, size * 9)) < 2 for _ in range(15))
     if shape in MEMORY:
         text = repeated(shape, 400_000 if FULL else 30_000)
@@ -2883,48 +2651,24 @@ def test_time_and_memory_are_linear(shape):
         assert peak < len(text) * MEMORY[shape]
 
 
-def test_references_expand_to_64_megabytes_at_most_and_nest_deep_or_are_refused():
-    lines = ["A0=x"] + ["A%d=${A%d}${A%d}" % (i, i - 1, i - 1) for i in range(1, 61)]
-    quoted = [line.replace("=", '="', 1) + '"' for line in lines]
-    long = "A=" + "x" * 100_000 + "\nB="
-    for text in ("\n".join(lines[:28]), "\n".join(lines), "\n".join(quoted),  # the first cannot hurt without a limit
-                 *[long + word * 1_000 for word in ("${A:-}", "${U:-${A}}", "${A:+${A}}", "${A:?}")]):
-        started = time.monotonic()
-        assert "too large" in parse_refusal(text)
-        assert time.monotonic() - started < 2
-    assert [len(value) for value in hotenv.parse_dotenv("\n".join(lines[:21])).values()] == [2 ** i for i in range(21)]
-    for depth in (1, 30, 1_000, 100_000):
-        text = "A=" + "${U:-" * depth + "x" + "}" * depth
-        assert "bad reference" in parse_refusal(text[:-1])
-        try:
-            assert hotenv.parse_dotenv(text) == {"A": "x"}
-        except hotenv.HotenvError:
-            assert depth > 30
-
-
-# Characters that no message of ours has; whatever of them is in an error came out of the input.
-FOREIGN = "\u0416\u0449\u044f\u03a9\u03b4\u05d0\u0e01\u4e2d\ue000\uf8ff\U0001f511\U0010fffd\u200b\u0301"
-
-
 def test_no_error_shows_any_of_the_input_but_a_key_and_where_it_stands_and_no_message_of_a_question_mark():
     rng, refused = random.Random(SEED), 0
+    foreign = "\u0416\u0449\u044f\u03a9\u03b4\u05d0\u0e01\u4e2d\ue000\uf8ff\U0001f511\U0010fffd\u200b\u0301"  # not ours
     structure = ["=", "'", '"', "\\", "#", " ", "\n", "\r", "${", "}", ":-", ":?", "?", "-", "+", "\x0b", "export ",
                  "A", "B", "\0", "\ufeff", "A=", "A='", 'B="', "\nA=", "${A", "${A:?"]
-    escaped = [char.encode("unicode_escape").decode() for char in FOREIGN]
+    escaped = [char.encode("unicode_escape").decode() for char in foreign]
     for _ in range(amount(100_000)):
-        text = "".join(rng.choice(FOREIGN if rng.random() < 0.5 else structure) for _ in range(rng.randrange(1, 24)))
+        text = "".join(rng.choice(foreign if rng.random() < 0.5 else structure) for _ in range(rng.randrange(1, 24)))
         if rng.random() < 0.3:
             text = bytearray(text.encode())
             text[rng.randrange(len(text))] = rng.randrange(128, 256)
             text = bytes(text)
         try:
-            hotenv.parse_dotenv(text, {"B": rng.choice(FOREIGN)})
+            hotenv.parse_dotenv(text, {"B": rng.choice(foreign)})
         except hotenv.HotenvError as error:
             refused += 1
-            shown = " ".join(map(str, (error, repr(error), error.args, vars(error))))
-            assert error.code == 7 and str(error).startswith("<stdin>:") and str(error).isprintable(), ascii(text)
-            assert not set(FOREIGN) & set(shown) and not any(form in shown for form in escaped), ascii((text, shown))
-            assert error.__cause__ is None and (error.__context__ is None or error.__suppress_context__), ascii(text)
+            shown = " ".join(map(str, (checked(error), repr(error), error.args, vars(error))))
+            assert not set(foreign) & set(shown) and not any(form in shown for form in escaped), ascii((text, shown))
     assert refused > amount(100_000) / 5
     # What is no key may be the tail of a secret: a bare name, an exported one, the name of a reference.
     secret = "sesame " * 1_000
@@ -2983,7 +2727,7 @@ SPELLINGS = {
     "html.escape": html.escape, "html.escape, quotes kept": lambda v: html.escape(v, quote=False)}
 
 
-def test_every_spelling_of_every_value_is_masked_and_base64_of_a_text_that_holds_it_at_each_offset():
+def test_every_spelling_of_every_value_is_masked_and_what_cannot_become_a_value_comes_through_at_once():
     of_all = hotenv.Redactor({"OTHER": "something else entirely", **VALUES})
     for spelling, (name, value) in itertools.product(SPELLINGS, VALUES.items()):
         masked = of_all(f"<<{SPELLINGS[spelling](value)}>>")
@@ -2995,6 +2739,25 @@ def test_every_spelling_of_every_value_is_masked_and_base64_of_a_text_that_holds
         masked = of_all.mask(coder(b"user:"[:3 + offset] + raw(VALUES[name].strip()) + tail))
         assert b"[hidden:%s]" % name.encode() in masked, (name, offset)
         assert len(masked.replace(b"[hidden:%s]" % name.encode(), b"")) <= 8 + len(coder(tail)) + 4
+    for env, cases in MASKED:
+        redactor = hotenv.Redactor(env)
+        for text, masked in cases.items():
+            size = len(raw(text))
+            assert redactor(text) == masked == os.fsdecode(cut(redactor, raw(text), *range(1, size, 1 + size // 99)))
+    assert hotenv.Redactor(MASKED[1][0]).unmaskable == ["A", "C"]  # too short; what is empty is no value
+    lifted = hotenv.Redactor({"APP_ENV": "productive", "AWS_ID": "id-of-aws", "AWS_KEY": "key-of-aws", "TOKEN": TOKEN},
+                             skip=["APP_ENV", "AWS_*"])
+    assert lifted("productive id-of-aws key-of-aws " + TOKEN) == "productive id-of-aws key-of-aws [hidden:TOKEN]"
+    assert (hotenv.Redactor({}).longest, hotenv.Redactor({}).stream().feed(b"any")) == (0, b"any")
+    redactor = hotenv.Redactor({"TOKEN": TOKEN, "URL": VALUES["URL"], "WORD": "x443"})
+    for text in ("Password: ", "step 1 of 3...", "\r 42%", "y", "https://example.com/", "x442", "sk-live_", "1x443 "):
+        stream = redactor.stream()
+        assert stream.feed(b"\n") + stream.feed(raw(text)) == b"\n" + raw(text)
+    stream = redactor.stream()
+    outs = [stream.feed(piece) for piece in (b"a sk-l", b"", b"ive-5", b"1H8sVq", b"0")]
+    assert outs == [b"a ", b"", b"", b"", b"[hidden:TOKEN]"]
+    assert [stream.feed(piece) for piece in (b"sk-live-", b"ssk-", b"live-6")] == [b"", b"sk-live-s", b"sk-live-6"]
+    assert (stream.feed(b"sk-li"), stream.flush(), stream.feed(b"ve")) == (b"", b"sk-li", b"ve")
 
 
 @pytest.mark.parametrize("command", ['printf %q "$V"', 'printf %s "${V@Q}"', 'set -x; : "$V"', "declare -p V",
@@ -3024,7 +2787,6 @@ COMMON = """true false yes no on off null none debug info warning error test dev
 
 
 def test_words_that_are_nobodys_secret_are_not_masked_but_named(project):
-    """DEBUG=true turned every `true` of a JSON file into [hidden:DEBUG]."""
     env = {"V%d" % n: word for n, word in enumerate(COMMON)}
     redactor = hotenv.Redactor({**env, "LEVEL": "INFO", "FLAG": "True", "PIN": "123456", "NAME": "productive"})
     text = " ".join(COMMON) + ' {"ok": true, "port": 5432} INFO True'
@@ -3061,30 +2823,19 @@ MASKED = [
         json.dumps({"key": LONG_PEM}): '{"key": "[hidden:KEY]\\n"}'})]
 
 
-def test_what_is_masked_and_what_is_not_looked_for():
-    for env, cases in MASKED:
-        redactor = hotenv.Redactor(env)
-        for text, masked in cases.items():
-            size = len(raw(text))
-            assert redactor(text) == masked == os.fsdecode(cut(redactor, raw(text), *range(1, size, 1 + size // 99)))
-    assert hotenv.Redactor(MASKED[1][0]).unmaskable == ["A", "C"]  # too short; what is empty is no value
-    lifted = hotenv.Redactor({"APP_ENV": "productive", "AWS_ID": "id-of-aws", "AWS_KEY": "key-of-aws", "TOKEN": TOKEN},
-                             skip=["APP_ENV", "AWS_*"])
-    assert lifted("productive id-of-aws key-of-aws " + TOKEN) == "productive id-of-aws key-of-aws [hidden:TOKEN]"
-    assert (hotenv.Redactor({}).longest, hotenv.Redactor({}).stream().feed(b"any")) == (0, b"any")
-
-
 @pytest.mark.parametrize("size", [63, 65, 1023, 1025, 40_000])
 def test_large_values_are_masked_whole_and_hold_back_no_more_than_longest(size):
     value = random.Random(SEED).getrandbits(4 * size).to_bytes(size // 2 + 1, "big").hex()[:size]
     redactor = hotenv.Redactor({"BIG": value})
-    assert redactor.longest <= 2048
-    assert redactor(f"({value})") == "([hidden:BIG])"
+    assert redactor.longest <= 2048 and redactor(f"({value})") == "([hidden:BIG])"
     assert redactor(base64.b64encode(b"xy" + raw(value)).decode()).count("[hidden:BIG]") == 1
     assert cut(redactor, raw(f"({value})"), *range(700, size, 700)) == b"([hidden:BIG])"
     stream = redactor.stream()
     stream.feed(raw("(" + value[:-1]))
     assert len(stream.flush()) <= redactor.longest + 1  # of a value that has not come whole
+    begun = time.process_time()
+    hotenv.Redactor({"BIG": "abc1" * 10 * size})
+    assert time.process_time() - begun < 2, "what a value costs grows with its length, not with its square"
 
 
 def masked_by_trying(env, text):
@@ -3132,18 +2883,6 @@ def test_any_cut_of_a_stream_gives_what_the_whole_gives_and_lets_no_value_throug
         assert not [value for value in values if raw(value.strip()) in out]
 
 
-def test_what_cannot_become_a_value_comes_through_at_once():
-    redactor = hotenv.Redactor({"TOKEN": TOKEN, "URL": VALUES["URL"], "WORD": "x443"})
-    for text in ("Password: ", "step 1 of 3...", "\r 42%", "y", "https://example.com/", "x442", "sk-live_", "1x443 "):
-        stream = redactor.stream()
-        assert stream.feed(b"\n") + stream.feed(raw(text)) == b"\n" + raw(text)
-    stream = redactor.stream()
-    outs = [stream.feed(piece) for piece in (b"a sk-l", b"", b"ive-5", b"1H8sVq", b"0")]
-    assert outs == [b"a ", b"", b"", b"", b"[hidden:TOKEN]"]
-    assert [stream.feed(piece) for piece in (b"sk-live-", b"ssk-", b"live-6")] == [b"", b"sk-live-s", b"sk-live-6"]
-    assert (stream.feed(b"sk-li"), stream.flush(), stream.feed(b"ve")) == (b"", b"sk-li", b"ve")
-
-
 def fast(redactor, data, least, step=65536):
     """Whether one of three runs takes so many bytes a second, in processor time."""
     for _ in range(3):
@@ -3155,7 +2894,7 @@ def fast(redactor, data, least, step=65536):
             return True
 
 
-def test_masking_is_fast_enough_for_logs():
+def test_masking_is_fast_enough_for_logs_and_for_hostile_text():
     """On a quiet machine 80 MB/s, 16 where values and log are full of URLs, and 9 in writes of 64 bytes."""
     rng = random.Random(SEED)
     log = "".join("2024-05-14T12:00:%02dZ INFO app[%d]: GET https://api.example.com/users/%x?page=%d 200 %d ms\n"
@@ -3165,9 +2904,6 @@ def test_masking_is_fast_enough_for_logs():
     assert fast(hotenv.Redactor(env), log, 20e6) and fast(hotenv.Redactor(env), log[:300_000], 2e6, step=64)
     urls = {f"URL_{n}": "https://api.%d.internal.example/users/%d" % (n, n) for n in range(5)}
     assert fast(hotenv.Redactor({**env, **urls}), log, 4e6)
-
-
-def test_hostile_text_costs_no_more_for_each_byte_of_a_longer_stream():
     for value, text in (("a" * 8, "a"), ("a" * 4096 + "b", "a"), ("a" * 2048 + "b" + "a" * 2048, "a"),
                         ("ab" * 32768 + "c", "ab"), (LONG_PEM, LONG_PEM[:900]), ("x" * 100_000, "x" * 1000 + "y")):
         redactor, data = hotenv.Redactor({"V": value}), raw(text * ((200_000 if FULL else 10_000) // len(text)))
@@ -3176,9 +2912,7 @@ def test_hostile_text_costs_no_more_for_each_byte_of_a_longer_stream():
 
 def test_threads_may_use_a_redactor_for_the_first_time_at_once():
     code = """if True:
-        import os, sys, threading
-        sys.path.insert(0, sys.argv[1])
-        import hotenv
+        import hotenv, os, sys, threading
         sys.setswitchinterval(1e-6)
         def first(leads):
             while not leads and "Redactor" not in vars(hotenv):
@@ -3187,7 +2921,7 @@ def test_threads_may_use_a_redactor_for_the_first_time_at_once():
         for n in range(4):
             threading.Thread(target=first, args=(n == 3,)).start()"""
     for _ in range(amount(200)):
-        done = subprocess.run([sys.executable, "-c", code, str(HERE)], stdout=subprocess.PIPE, timeout=PATIENCE)
+        done = subprocess.run([sys.executable, "-c", code], cwd=HERE, stdout=PIPE, timeout=PATIENCE)
         assert done.stdout.split() == [b"[hidden:A]"] * 4
 
 
@@ -3199,8 +2933,7 @@ class Asking:
     """A serve that asks, as a shell starts it: on a terminal, in its own process group, input from a file. This shell
     leaves the terminal as it finds it, and says how its job has ended or that it was stopped."""
 
-    SHELL = """
-import os, signal, sys
+    SHELL = """import os, signal, sys
 path, behind, *command = sys.argv[1:]
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 while not os.path.exists(path) or not os.path.getsize(path):
@@ -3224,7 +2957,8 @@ while True:
 """
 
     def __init__(self, leader, terminal, path, text, until):
-        self.leader, self.terminal, self.settings, self.said = leader, terminal, termios.tcgetattr(terminal), b""
+        self.leader, self.terminal, self.settings = leader, terminal, termios.tcgetattr(terminal)
+        self.said, self.known = b"", 0
         path.write_bytes(text)
         self.seen(until)
 
@@ -3236,7 +2970,9 @@ while True:
         return int(re.findall(rb"<(-?\d+)>", self.seen(rb"<-?\d+>"))[-1])
 
     def seen(self, what):
-        self.said += read_until(self.terminal, what)
+        """All that was said, as soon as this is behind what was seen before."""
+        self.said = self.said[:self.known] + read_until(self.terminal, what, self.said[self.known:])
+        self.known += re.search(what, self.said[self.known:]).end()
         return self.said
 
     def type(self, text):
@@ -3258,23 +2994,19 @@ def prompting(project):
                 sys.executable, "-ISc", Asking.SHELL, str(path), behind, *project.command(["serve", "--prompt", *args]),
                 cwd=project.dir, env=project.env))
             return Asking(*leads, path, text, until)
-
         make.hang_up = terminals.close
         yield make
 
 
-def test_answers_are_typed_without_echo_in_file_order_before_anything_is_created(project, prompting):
-    text = b"""A=?First question
-LIT='?x'
-DQ="?y"
-SECOND=?
-C="${A}-${SECOND}"
-D=${SECOND:-dflt}
-F=x?
-G="${H}"
-I=${H}
-E=  ?The last  # a comment
-"""
+def test_answers_are_typed_without_echo_in_file_order_before_anything_is_created_where_one_sees_it(project, prompting):
+    done = project.hotenv("serve", "--prompt", input=b"A=?First\n", start_new_session=True)
+    assert "terminal" in refusal(done, 8) and project.files() == []
+    for code, options in ((8, {"behind": "yes"}), (7, {"text": b"A=?First\nB\n"})):  # refused anyway
+        asking = prompting(until=b"\n", **options)
+        assert b"First: " not in asking.said and (code == 7 or b"foreground" in asking.said)
+        assert asking.ended() == code and asking.restored() and project.files() == []
+    text = (b"A=?First question\nLIT='?x'\nDQ=\"?y\"\nSECOND=?\nC=\"${A}-${SECOND}\"\nD=${SECOND:-dflt}\nF=x?\n"
+            b'G="${H}"\nI=${H}\nE=  ?The last  # a comment\n')
     project.env["H"] = "?x"  # no question is what is quoted, or what a reference stands for
     asking = prompting("--background", text=text, until=b"First question: ")
     for typed, following in ((b"s3cr3t answer\n", b"SECOND.*: "), (b"\n", b"The last: ")):  # without a text it is named
@@ -3282,8 +3014,7 @@ E=  ?The last  # a comment
         asking.type(typed)
         asking.seen(following)
     asking.type("s3cr3t \u00e9 ' \" ${A} #x\n".encode())
-    assert asking.ended() == 0 and asking.restored()
-    assert b"s3cr3t" not in asking.said
+    assert asking.ended() == 0 and asking.restored() and b"s3cr3t" not in asking.said
     assert project.dump() == {b"A": b"s3cr3t answer", b"LIT": b"?x", b"DQ": b"?y", b"SECOND": b"",
                               b"C": b"s3cr3t answer-", b"D": b"dflt", b"F": b"x?", b"G": b"?x", b"I": b"?x",
                               b"E": "s3cr3t \u00e9 ' \" ${A} #x".encode()}
@@ -3351,20 +3082,10 @@ def test_a_stop_and_a_refusal_restore_the_terminal_and_a_continue_asks_again_wit
     assert " A" in refusal(done, 2) and done.stdout == b""  # text alone goes through a dotenv file
 
 
-def test_nobody_is_asked_where_nobody_would_see_it(project, prompting):
-    done = project.hotenv("serve", "--prompt", input=b"A=?First\n", start_new_session=True)
-    assert "terminal" in refusal(done, 8) and project.files() == []
-    for code, options in ((8, {"behind": "yes"}), (7, {"text": b"A=?First\nB\n"})):  # refused anyway
-        asking = prompting(until=b"\n", **options)
-        assert b"First: " not in asking.said and (code == 7 or b"foreground" in asking.said)
-        assert asking.ended() == code and asking.restored() and project.files() == []
-
-
 @pytest.mark.parametrize("options, talks", [([], True), (["--quiet"], False)], ids=str)
 def test_what_is_typed_into_serve_is_not_shown_and_it_says_when_it_is_ready(project, options, talks):
     with on_terminal(*project.command(["serve", *options]), cwd=project.dir, env=project.env) as (pid, terminal):
-        hint = read_until(terminal, b"Ctrl-D[^\n]*\n")
-        assert hint.startswith(b"hotenv: ")
+        hint = read_until(terminal, b"^hotenv: .*Ctrl-D[^\n]*\n")
         warned = re.search(rb"see|show|visible", hint)
         until(lambda: warned or not termios.tcgetattr(terminal)[3] & termios.ECHO, "a warning, or no echo")
         os.write(terminal, b"A=s3cr3t\nB=2\n\x04")
@@ -4585,7 +4306,7 @@ ANY   | open("/nowhere/x", "w") => open path=/nowhere/x ~~ open("/nowhere/x y", 
     "setxattr") and os.setxattr("victim", "user.x", b"x") or open("made", "w") ~~ shutil.copy("victim", "made") ~~
     shutil.move("victim", "made") ~~ shutil.rmtree("dir") ~~ tempfile.mkdtemp(dir=".") ~~ sqlite3.connect("made") ~~
     sqlite3.connect("file:made?mode=rwc", uri=True) ~~ sqlite3.connect(":memory:?made").execute("create table t(x)") ~~
-    import ssl; ssl.create_default_context().keylog_filename = "made" ~~ socket.socket(socket.AF_UNIX).bind("made") ~~
+    ssl.create_default_context().keylog_filename = "made" ~~ socket.socket(socket.AF_UNIX).bind("made") ~~
     os.open("/proc/self/fd/%d" % os.open("victim", os.O_RDONLY), os.O_WRONLY)
 FS    | open("/etc/passwd").read() ~~ open(outside + "/old").read() ~~ os.open("/etc/passwd", os.O_RDONLY) ~~
     os.listdir("/etc") ~~ list(os.scandir("/etc")) ~~ pathlib.Path("/etc/passwd").read_text() ~~ open("link").read() ~~
