@@ -3618,7 +3618,7 @@ def test_a_mistake_is_one_line_that_helps_and_2_no_command_prints_the_usage_and_
 
 
 def test_help_fits_a_screen_and_shows_an_example_a_topic_explains_and_version_and_dump_json_are_understood(session):
-    for command in None, *COMMANDS:
+    for command in (None, *COMMANDS):
         own = [command] if command else []
         ways = [[*own, "--help"], [*own, "-h"], *[["help", *own]] * (command not in TOPICS)]
         answers = [called(session, *way, env={"COLUMNS": "100"}) for way in ways]
@@ -3653,7 +3653,8 @@ def test_durations(project):
 
 @pytest.mark.parametrize("kind", ["directory", "fifo", "dangling link", "file"])
 def test_usage_is_refused_before_a_marker_before_the_input_before_the_system(project, kind):
-    project.env["XDG_RUNTIME_DIR"] = "/dev/null"
+    project.env["XDG_RUNTIME_DIR"] = str(project.base / "file")
+    (project.base / "file").touch()  # so that no runtime directory can be made
     planted(project.marker, kind) if kind != "file" else project.marker.write_bytes(b"socket=/nowhere.sock\n")
     refusal(called(project, "serve", "--timeout", "0", input=b"not dotenv\n"), 2)
     process, writer = project.held()
