@@ -5567,7 +5567,7 @@ def test_memory_stays_flat_however_much_is_printed(remote):
         shell = hotenv.ShellSession({"A": "12345678"}, remote=sys.argv[1] or None)
         def most():
             return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
-        shell.exec("yes | head -c 3000000")
+        shell.exec("yes | head -c 3000000; yes | head -c 3000000 >&2; head -c 3000000 /dev/zero")
         before = most()
         for flood in "head -c 60000000 /dev/zero", "yes | head -c 60000000", "head -c 60000000 /dev/zero >&2":
             result = shell.exec(flood, timeout=60)
