@@ -27,7 +27,7 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 #
 # The rooms, in the order in which data flows; each calls only rooms above it: limits and errors,
 # dotenv, environment, session files, protocol, server, client, launch, redaction, masked launch,
-# kernel guards, hermetic, hermetic host, shell session, mcp, terminal, formats, command line.
+# kernel guards, hermetic, hermetic host, shell session, mcp, terminal and formats, command line.
 
 from __future__ import annotations
 
@@ -45,19 +45,16 @@ import time
 
 # For `run` the C halves of socket, signal and json: with the public ones it costs 8 ms over the
 # interpreter, when installed, instead of 1.3. All else imports the public ones.
+import _signal  # type: ignore[import-not-found]
+import _socket
 try:
-    import _signal  # type: ignore[import-not-found]
-    import _socket
     from _json import encode_basestring_ascii as _json_quoted, make_scanner as _json_scanner
 except ImportError:  # an interpreter that is built otherwise
-    import signal as _signal  # type: ignore[no-redef]
-    import socket as _socket  # type: ignore[no-redef]
     from json import JSONDecoder
     from json.encoder import encode_basestring_ascii as _json_quoted
 
     def _json_scanner(rules: Any) -> Any:  # type: ignore[no-redef]
-        return JSONDecoder(parse_int=rules.parse_int, parse_float=rules.parse_float,
-                           parse_constant=rules.parse_constant).raw_decode
+        return JSONDecoder(parse_int=len, parse_float=len, parse_constant=int).raw_decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +80,6 @@ MAX_LOG_BACKLOG = 1 << 20  # bytes of log lines that wait for a stderr that nobo
 MAX_DURATION = 366 * 86400.0  # seconds: a session is short-lived
 PIPE_BUF = 512 if sys.platform == "darwin" else 4096  # bytes that go into a pipe in one piece
 DESCRIPTORS = 4096  # soft limit that the server asks for: a connection is one descriptor
-BATCH = 128  # connections accepted in one go, before the timers are looked at again
 BACKLOG = 4096  # pending connections; the system lowers it to its own limit
 IDLE_TIMEOUT = 300.0  # seconds: the specification's default
 REQUEST_TIME = 5.0  # seconds for a request to be complete: they are sent at once
@@ -92,6 +88,7 @@ EXCHANGE_TIME = 10.0  # seconds that a client gives connecting and exchange toge
 LOCK_TIME = 1.0  # seconds to wait for a lock: it is a courtesy, nobody may hold us up
 LAST_WORDS = 1.0  # seconds that the end of a session waits for whoever reads its log
 TICK = 10.0  # seconds: the selector's own clock stands still during suspend, ours does not
+STAMP_STEP = 0.01  # seconds by which the time stamp may lag: at 30,000 requests a second it matters
 SHORT_TICK = 0.1  # seconds until the next try, where nothing would wake us
 GUARD_SIGN = 1117  # a hard limit of RLIMIT_MSGQUEUE that is this modulo 4096 marks the guarded
 OVERFLOW_UID = 65534  # what a user namespace that maps only some ids shows for every stranger
@@ -194,10 +191,11 @@ def _parser(command: str, summary: str, example: str = "") -> argparse.ArgumentP
             import difflib
             hint = f"see: {_invocation()} {command} --help"
             unknown = message.partition("unrecognized arguments: ")[2].split(" ")[0].split("=")[0]
-            near = difflib.get_close_matches(unknown, self.format_help().split(), 1)
-            if near and unknown.startswith("-"):
-                hint = f"did you mean {near[0].strip('[],')}?"
-            elif unknown and command == "serve":
+            known = [name for action in self._actions for name in action.option_strings]
+            near = difflib.get_close_matches(unknown, known, 1)
+            if near and unknown.startswith("--"):
+                hint = f"did you mean {near[0]}?"
+            elif command == "serve" and unknown and not unknown.startswith("-"):
                 hint = f"its input comes from stdin: {_invocation()} serve < secrets.env"
             raise HotenvError(EXIT_USAGE, f"{command}: {_shown(message)}; {hint}")
 
@@ -246,8 +244,7 @@ class _Template:
         text, start, key = self.place
         return _dotenv_error(text, start + at, f"{reason} in the value of {key}")
 
-    def expand(self, env: Mapping[str, str], host: Mapping[str, str], room: list[int],
-               used: bool = True) -> str:
+    def expand(self, env: Mapping[str, str], host: Mapping[str, str], room: list[int], used: bool = True) -> str:
         """What it stands for; `room[0]` is what references may still make. Of what is not
         `used`, as a default where there is a value, only the grammar counts."""
         import re
@@ -321,11 +318,7 @@ def _parse_entries(source: str | bytes) -> Iterator[tuple[str, str | _Template]]
         start, pos = pos, match.end()
         kind, name = match.lastindex, match[3]
         if kind == 5:
-            value: Any = match[5]
-            if "#" in value or "$" in value or "?" in value:
-                value = _parse_bare(text, match.start(5), value, name)
-            else:
-                value = value.strip()  # as most are: half the time
+            value: Any = _parse_bare(text, match.start(5), match[5], name)
         elif kind == 4:
             value, pos = _parse_quoted(text, pos, name)
         elif pos == start or name and not (match[1] and name in known):
@@ -347,14 +340,13 @@ def _dotenv_error(text: str, pos: int, reason: str) -> HotenvError:
 
 def _parse_bare(text: str, start: int, raw: str, key: str) -> str | _Template:
     """A value without quotes: to its line's end or a comment."""
-    import re
     if "#" in raw:
+        import re
         raw = re.split(r"\s#", raw, maxsplit=1)[0]
-    start += len(raw) - len(raw.lstrip())
-    raw = raw.strip()
-    if "${" in raw or raw.startswith("?"):
-        return _Template(raw, False, (text, start, key))
-    return raw
+    value = raw.strip()
+    if "${" in value or value.startswith("?"):
+        return _Template(value, False, (text, start + raw.index(value), key))
+    return value
 
 
 def _parse_quoted(text: str, start: int, key: str) -> tuple[str | _Template, int]:
@@ -364,8 +356,7 @@ def _parse_quoted(text: str, start: int, key: str) -> tuple[str | _Template, int
     while close > 0 and (close - begin - len(text[begin:close].rstrip("\\"))) % 2:
         begin, close = close + 1, text.find(quote, close + 1)
     if close < 0:
-        raise _dotenv_error(text, start - 1, f"unterminated quote: the value of {key} starts here "
-                                             "and never ends")
+        raise _dotenv_error(text, start - 1, f"unterminated quote: the value of {key} starts here and never ends")
     end = text.index("\n", close)
     rest, value = text[close + 1:end].lstrip(), text[start:close]
     if rest and rest[0] != "#":
@@ -401,8 +392,7 @@ def _mistake(text: str, pos: int) -> HotenvError:
 ESSENTIALS = ("PATH HOME SHELL USER LOGNAME TMPDIR TEMP TMP LANG LC_ALL LC_CTYPE TERM COLORTERM "
               "FORCE_COLOR NO_COLOR CI NODE_OPTIONS").split()
 if os.name == "nt":
-    ESSENTIALS = ("SYSTEMROOT APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) "
-                  "COMSPEC PATHEXT").split()
+    ESSENTIALS = "SYSTEMROOT APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) COMSPEC PATHEXT".split()
 
 
 def resolve_env(entries: Mapping[str, str] | Iterable[tuple[str, Any]], host: Mapping[str, str],
@@ -568,6 +558,14 @@ def _read_marker(path: str, directory: int | None = None) -> str:
     return os.fsdecode(lines[0][len(b"socket="):])
 
 
+def _named_by(marker: str, directory: int | None = None) -> str:
+    """The socket that a marker names, or '' if there is none to be believed."""
+    try:
+        return _read_marker(marker, directory)
+    except HotenvError:
+        return ""
+
+
 def _at_address(path: str, action: Callable[[str], Any]) -> None:
     """Binds or connects to `path`, by its directory's descriptor if it is too long for an address."""
     if len(os.fsencode(path)) < SUN_PATH:
@@ -623,7 +621,7 @@ class _SessionFiles:
         both = {"src_dir_fd": self.project, "dst_dir_fd": self.project}
         lock = _lock(self.project)
         try:
-            old = self.named() if force and not os.path.islink(MARKER) else ""
+            old = _named_by(MARKER, self.project) if force and not os.path.islink(MARKER) else ""
             new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             with open(os.open(aside, new, 0o600, dir_fd=self.project), "wb") as file:
                 file.write(b"socket=" + os.fsencode(self.path) + b"\n")
@@ -656,18 +654,11 @@ class _SessionFiles:
         found = _tried(os.lstat, self.path)
         return bool(found and self.found and os.path.samestat(found, self.found))
 
-    def named(self) -> str:
-        """The socket that the marker names, or '' if there is none to be believed."""
-        try:
-            return _read_marker(MARKER, self.project)
-        except HotenvError:
-            return ""
-
     def lost(self) -> str:
         """Why the files are ours no more, or ''. A marker that is missing is no reason."""
         if not self.bound():
             return "its socket file is gone"
-        if self.named() not in ("", self.path):
+        if _named_by(MARKER, self.project) not in ("", self.path):
             return "another session has taken its place"
         return ""
 
@@ -675,7 +666,7 @@ class _SessionFiles:
         """The marker if it names us, and the socket if it is the one that we bound."""
         if self.project >= 0:
             lock = _lock(self.project)
-            if self.named() == self.path:
+            if _named_by(MARKER, self.project) == self.path:
                 _tried(os.unlink, MARKER, dir_fd=self.project)
             os.close(lock)
         if self.bound():
@@ -737,13 +728,11 @@ class _JsonRules:
 def _json_object(line: bytes | bytearray, scan: Callable[[str, int], Any]) -> dict[str, Any] | None:
     """The object that a line is; None if it is anything else, or more."""
     try:
-        text = line.decode("utf-8").lstrip(" \t\r")
+        text = line.decode("utf-8").strip(" \t\r\n")
         found, end = scan(text, 0)
     except (ValueError, StopIteration, RecursionError, SystemError):  # the last: json is not loaded
         return None
-    if text[end:].strip(" \t\r\n") or not isinstance(found, dict):
-        return None
-    return found
+    return found if end == len(text) and isinstance(found, dict) else None
 
 
 def _encode_request(command: str, args: Iterable[str]) -> bytes:
@@ -770,7 +759,7 @@ def _decode_request(line: bytes, scan: Callable[[str, int], Any]) -> tuple[str, 
         return "dump", ["-"]
     if command != "run":
         raise ValueError('"command" is "run" or "dump"')
-    if not isinstance(args, list) or set(map(type, args)) != {str}:
+    if not isinstance(args, list) or {*map(type, args)} != {str}:
         raise ValueError('"args" is a list of strings with the command first')
     return "run", args
 
@@ -889,22 +878,22 @@ class _Server:
         self.listener, self.response, self.files, self.log = listener, response, files, log
         self.selector = selectors.DefaultSelector()
         self.limits: Any = getattr(resource, "prlimit", None)  # Linux
-        rules: Any = _JsonRules
-        self.scan = json.JSONDecoder(parse_int=rules.parse_int, parse_float=rules.parse_float,
-                                     parse_constant=rules.parse_constant).raw_decode
+        self.scan = json.JSONDecoder(parse_int=len, parse_float=len, parse_constant=int).raw_decode
         self.waiting: dict[_Connection, int] = {}  # for which event; who waits longest comes first
         self.unfinished = 0  # bytes of requests, of all who wait
         now = _now()
         self.idle, self.end, self.next_look = idle, now + max_age, now + TICK
         self.deadline = min(self.end, now + idle)
+        self.stamped = 0.0  # the deadline that the socket's time stamp shows
 
     def run(self, signals: _Signals) -> str:
         """Serves; returns why it ended."""
         import signal
         self.selector.register(signals.wakeup, 1, signals)  # 1: EVENT_READ
         self.selector.register(self.listener, 1)
+        now = _now()
         while True:
-            wake = min(self.deadline, self.next_look) - _now()
+            wake = min(self.deadline, self.next_look) - now
             if self.log.waiting:
                 wake = min(wake, SHORT_TICK)
             events = self.selector.select(wake)
@@ -935,21 +924,17 @@ class _Server:
                     return f"ended: {lost}"
 
     def accept(self) -> None:
-        """Answers one client after the other: most have sent their request already."""
-        for _ in range(BATCH):
-            try:
-                sock, _address = self.listener.accept()
-            except BlockingIOError:
-                return
-            except OSError as error:
-                if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                    continue  # that client has gone
-                if not self.waiting:
+        """One client, who mostly has sent its request already; the next one wakes us again."""
+        try:
+            sock, _address = self.listener.accept()
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                if self.waiting:
+                    self.drop(next(iter(self.waiting)))
+                else:
                     time.sleep(SHORT_TICK)  # others took all there is
-                    return
-                self.drop(next(iter(self.waiting)))
-            else:
-                self.receive(_Connection(sock))
+            return  # else that client has gone
+        self.receive(_Connection(sock))
 
     def wait(self, connection: _Connection, events: int, time_limit: float) -> None:
         """Until it can go on; to wait anew, or for something else, gives it the whole time again."""
@@ -1033,7 +1018,9 @@ class _Server:
             return
         if connection.request:
             self.deadline = min(self.end, now + self.idle)
-            self.files.stamp(time.time() + self.deadline - now)
+            if self.deadline > self.stamped + STAMP_STEP:
+                self.stamped = self.deadline
+                self.files.stamp(time.time() + self.deadline - now)
             self.log.request(*connection.request)
         if connection.lingers:
             _tried(connection.sock.shutdown, _socket.SHUT_WR)
@@ -1108,10 +1095,11 @@ class _Session:
                     errno.ECONNREFUSED: "nobody answers there any more"}
             why = told.get(error.errno, str(error.strerror))
         advice = f"start one with: {_invocation()} serve < secrets.env (--force replaces this one)"
-        if self.source in ("--socket", "HOTENV_SOCKET"):
-            advice = f"{self.source} names it: `unset HOTENV_SOCKET` to find the directory's"
-        return HotenvError(EXIT_UNREACHABLE, f"the session at {_shown(self.path)} cannot be reached: "
-                                             f"{why}; {advice}")
+        if self.source == "HOTENV_SOCKET":
+            advice = "`unset HOTENV_SOCKET`, which names it, to find the directory's"
+        elif self.source == "--socket":
+            advice = "without --socket the directory's is asked"
+        return HotenvError(EXIT_UNREACHABLE, f"the session at {_shown(self.path)} cannot be reached: {why}; {advice}")
 
 
 def fetch(command: str = "dump", args: Sequence[str] = (), socket_path: str | None = None, *,
@@ -1232,12 +1220,13 @@ _SHORTEST_VALUE = 4  # characters; shorter ones are too common to hide, and are 
 _SHORTEST_FORM = 8  # characters; shorter values are hidden as whole words alone
 _LONGEST_FORM = 1024  # bytes; longer forms are cut in pieces, which bounds what is held back
 _MASK_STEP = 1 << 16  # bytes masked at once, whatever the size of the input
-_NO_SECRETS = frozenset(  # everyday words: to hide one would harm output, and protect nothing
-    "true false yes no on off null none nil undefined default enabled disabled auto always never "
-    "debug info notice warn warning error fatal critical trace verbose test tests testing dev devel "
-    "development local localhost stage staging prod production live main master user users root admin "
-    "administrator guest public private postgres postgresql mysql mariadb redis mongodb sqlite sqlite3 "
-    "memory http https utf-8 utf8 json text plain us-east-1 us-west-2 eu-west-1 eu-central-1".split())
+_NO_SECRETS = """\
+admin administrator always auto critical debug default dev devel development disabled enabled
+error eu-central-1 eu-west-1 false fatal guest http https info json live local localhost main
+mariadb master memory mongodb mysql never nil no none notice null off on plain postgres postgresql
+private prod production public redis root sqlite sqlite3 stage staging test testing tests text
+trace true undefined us-east-1 us-west-2 user users utf-8 utf8 verbose warn warning yes
+"""  # everyday words: to hide one would harm output, and protect nothing
 
 
 def _spellings(text: str) -> Iterator[bytes]:
@@ -1307,7 +1296,7 @@ class Redactor:
     def __init__(self, env: Mapping[str, str], skip: Iterable[str] = ()) -> None:
         import re
         from itertools import groupby
-        skipped = list(skip)
+        skipped, everyday = list(skip), frozenset(_NO_SECRETS.split())
         self.unmaskable: list[str] = []
         self._names: dict[bytes, str] = {}  # of each form
         self._short: dict[bytes, str] = {}  # of each value that is hidden as a whole word only
@@ -1315,8 +1304,8 @@ class Redactor:
             value = value.strip()
             if not value or _matches(name, skipped):
                 continue
-            everyday = value.lower() in _NO_SECRETS or value.isdigit() and len(value) < 6
-            if everyday or len(value) < _SHORTEST_VALUE or name in ESSENTIALS:
+            short = len(value) < _SHORTEST_VALUE or value.isdigit() and len(value) < 6
+            if short or value.lower() in everyday or name in ESSENTIALS:
                 self.unmaskable.append(name)
             elif len(value) < _SHORTEST_FORM:
                 self._short.setdefault(_encoded(value), name)
@@ -1834,8 +1823,7 @@ class _Guards:
         self.trusted: tuple[str, ...] = ("",)  # what may be read without a look
         self.readable: tuple[str, ...] = ("/",)
         if self.root != "/":  # below it, the target's own files, and Python's
-            own = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix,
-                   os.path.dirname(os.__file__)}
+            own = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, os.path.dirname(os.__file__)}
             # Where links are believed: to spare every import a realpath.
             self.trusted = ("/dev/stdin", *[path + "/" for path in own])
             places = [self.root, _Guarded.home, *own, *map(str, sys.path), *values.get("program", [])]
@@ -2250,8 +2238,7 @@ def _add_guard_options(parser: argparse.ArgumentParser) -> None:
         type=lambda path: f"fs-write={_guard_path(path)}")
     add("--strict-imports", **plain, const="strict-imports",
         help="no native extensions but Python's own; no ctypes, no cffi")
-    add("--profile", metavar="NAME", action="append", default=[], choices=list(_PROFILES),
-        help=", ".join(_PROFILES))
+    add("--profile", metavar="NAME", action="append", default=[], choices=list(_PROFILES), help=", ".join(_PROFILES))
     add("--trace", **plain, const="trace", help="a line on stderr for each blocked action")
 
 
@@ -2333,8 +2320,7 @@ def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str],
     """Become the target under the guards. Under `run`, `secrets` are the session's names, and the
     target gets a process image of its own: what --only left out is not in its memory."""
     if not _ALLOWANCES.keys() & _by_name(guards):
-        _say("no guard is on: the target runs as it is (--no-network, ..., "
-             f"see: {_invocation()} hermetic --help)")
+        _say(f"no guard is on: the target runs as it is (--no-network, ..., see: {_invocation()} hermetic --help)")
     try:
         _Guarded.home = _place_loader()
         kind, argv = _resolve_target(target, env.get("PATH", os.defpath))
@@ -2345,10 +2331,7 @@ def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str],
     words = [*guards, f"program={os.path.dirname(scripts[-1]) if scripts else os.getcwd()}"]
     # No guarded program may touch our directories, nor sessions that can be found from here.
     sealed = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), os.environ.get("HOTENV_SOCKET"), *sockets]
-    try:
-        sealed.append(_read_marker(_find_marker() or ""))
-    except HotenvError:
-        pass  # there is none, so none to be kept from
+    sealed.append(_named_by(_find_marker() or ""))
     words += [f"sealed={os.path.abspath(path)}" for path in sealed if path]
     words += [f"secret={name}" for name in secrets or ()]
     if "\n" in "".join(words):
@@ -2388,9 +2371,8 @@ def _guard_in_kernel(guards: list[str], path: str, python: bool) -> _Kernel | No
     if values.get("fs-readonly", ["/"])[-1] != "/":
         left.add(f"fs-readonly={values['fs-readonly'][-1]}")
     if left:
-        raise HotenvError(1, f"{_shown(path)} is no Python program, and nothing else can be held to "
-                             f"--{', --'.join(sorted(left))} here (--fs-readonly=/ can, and "
-                             "--no-network without --allow)")
+        raise HotenvError(1, f"{_shown(path)} is no Python program, and cannot be held to --{', --'.join(sorted(left))}"
+                             " here: others take --no-network without --allow, --no-subprocess, --fs-readonly=/")
     return kernel
 
 
@@ -2462,7 +2444,6 @@ def _resolve_python(line: list[str], words: list[str], path: str) -> tuple[str, 
     a program. `line` is what the kernel makes of `words`, by a script's first line."""
     import re
     import shutil
-    import subprocess
     rest, flags = [*line[1:], "", ""], ""  # the last -X may have no value
     while option := re.fullmatch(r"-(?=.)([bBdEiIOPqRsSuvx]*)(?:[WX](.*))?", rest[0]):
         flags += option[1]
@@ -2473,6 +2454,7 @@ def _resolve_python(line: list[str], words: list[str], path: str) -> tuple[str, 
         return "program", words
     with open(python, "rb") as file:
         if file.read(2) == b"#!":  # pyenv, asdf and mise put a script before the real one
+            import subprocess
             ask = [python, "-IS", "-c", "import sys; print(sys.executable)"]
             asked = subprocess.run(ask, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
             python = os.fsdecode(asked.stdout).strip()
@@ -2953,8 +2935,7 @@ class ShellSession:
                 if not self._busy:  # or else exec() does it, up the stack from a signal handler
                     self._end()
 
-    def exec(self, command: str, timeout: float | None = None, *,
-             stop: threading.Event | None = None) -> ExecResult:
+    def exec(self, command: str, timeout: float | None = None, *, stop: threading.Event | None = None) -> ExecResult:
         """Run one command and wait for its end; `stop` interrupts this very one. Raises PolicyDenied,
         SessionPoisoned, or HotenvError where it cannot be sent or the audit not be written."""
         import threading
@@ -3352,8 +3333,7 @@ def _mcp_tools(remotes: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The tools by name, as tools/list shows them; arguments are checked against this too."""
     known, tools = dict(_MCP_ARGUMENTS), {}
     if remotes:
-        known["remote"] = {"type": "string", "description": "where; default: this machine",
-                           "enum": sorted(remotes)}
+        known["remote"] = {"type": "string", "description": "where; default: this machine", "enum": sorted(remotes)}
     for name, (text, words) in _MCP_TOOLS.items():
         properties = {word: known[word] for word in words.split() if word in known}
         tools[name] = {"name": name, "description": text, "inputSchema": {
@@ -3581,8 +3561,9 @@ def _serve_mcp(*, socket_path: str | None, peer_uid: int | None, policy: str | N
     os._exit(0)  # a thread may still wait for a client that does not read
 
 
-# ==== terminal ========================================================================================================
-# Questions, and answers that nobody sees. Whatever ends us, the terminal is left as it was.
+# ==== terminal, formats ===============================================================================================
+# Questions, and answers that nobody sees: whatever ends us, the terminal is left as it was. And what
+# `dump` prints, each form without loss; what one cannot carry is refused by its name.
 
 _LINE_MAX = 1023 if sys.platform == "darwin" else 4095  # bytes of a typed line: more are cut
 
@@ -3616,13 +3597,10 @@ def _ask(question: str) -> str:
         _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)  # here a signal ends or stops us
     os.close(tty)
     if more or not typed.endswith(b"\n") or len(typed) > _LINE_MAX or b"\0" in typed:
-        raise HotenvError(EXIT_INPUT, f"an answer is one line, of less than {_LINE_MAX} bytes and "
-                                      "without NUL: pipe others into serve, in quotes")
+        raise HotenvError(EXIT_INPUT, f"no answer to {_shown(question)}: it is one line, of less than {_LINE_MAX} "
+                                      "bytes and without NUL; pipe others into serve, in quotes")
     return typed[:-1].decode("utf-8", "surrogateescape")
 
-
-# ==== formats =========================================================================================================
-# What `dump` prints, each form without loss; what one cannot carry is refused by its name.
 
 _FORMATS = {  # how each writes a variable, and which names it can carry
     "plain": ("{}={}\n", "(?s).+"), "dotenv": ("{}={}\n", "[A-Za-z0-9_.-]+"),
@@ -3630,18 +3608,16 @@ _FORMATS = {  # how each writes a variable, and which names it can carry
     "nul": ("{}={}\0", "(?s).+"), "names": ("{}\n", "[^\n]+"), "value": ("{1}", "(?s).+")}
 # What sh, bash or zsh hold read-only, keep for themselves, or take as a number or a list.
 _SHELL_OWN = """
-ARGC ARGV0 BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_CMDS BASH_COMMAND BASH_LINENO
-BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO COLUMNS DIRSTACK EGID EPOCHREALTIME EPOCHSECONDS ERRNO
-EUID FUNCNAME FUNCNEST GID GROUPS HISTCHARS HISTCMD HISTSIZE KEYBOARD_HACK KEYTIMEOUT LINENO
-LINES LISTMAX MAILCHECK OPTIND PIPESTATUS PPID RANDOM SAVEHIST SECONDS SHELLOPTS SHLVL SRANDOM
-TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE UID USERNAME WATCH ZLE_RPROMPT_INDENT
-ZSH_EVAL_CONTEXT ZSH_SUBSHELL _ aliases argv builtins cdpath commands dirstack dis_aliases
-dis_builtins dis_functions dis_functions_source dis_galiases dis_patchars dis_reswords
-dis_saliases fignore fpath funcfiletrace funcsourcetrace funcstack functions functions_source
-functrace galiases histchars history historywords jobdirs jobstates jobtexts keymaps mailpath
-manpath module_path modules nameddirs options parameters patchars path pipestatus psvar reswords
-saliases signals status termcap terminfo userdirs usergroups watch widgets zsh_eval_context
-zsh_scheduled_events"""
+ARGC ARGV0 BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_CMDS BASH_COMMAND BASH_LINENO BASH_SOURCE
+BASH_SUBSHELL BASH_VERSINFO COLUMNS DIRSTACK EGID EPOCHREALTIME EPOCHSECONDS ERRNO EUID FUNCNAME FUNCNEST GID GROUPS
+HISTCHARS HISTCMD HISTSIZE KEYBOARD_HACK KEYTIMEOUT LINENO LINES LISTMAX MAILCHECK OPTIND PIPESTATUS PPID RANDOM
+SAVEHIST SECONDS SHELLOPTS SHLVL SRANDOM TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE UID USERNAME WATCH
+ZLE_RPROMPT_INDENT ZSH_EVAL_CONTEXT ZSH_SUBSHELL _ aliases argv builtins cdpath commands dirstack dis_aliases
+dis_builtins dis_functions dis_functions_source dis_galiases dis_patchars dis_reswords dis_saliases fignore fpath
+funcfiletrace funcsourcetrace funcstack functions functions_source functrace galiases histchars history historywords
+jobdirs jobstates jobtexts keymaps mailpath manpath module_path modules nameddirs options parameters patchars path
+pipestatus psvar reswords saliases signals status termcap terminfo userdirs usergroups watch widgets
+zsh_eval_context zsh_scheduled_events"""
 
 
 def _formatted(env: Mapping[str, str], form: str) -> str:
@@ -3718,15 +3694,11 @@ def _command(argv: list[str]) -> int:
         return _write(1, f"hotenv {__version__}\n")
     if name not in ("help", "--help", "-h"):
         raise HotenvError(EXIT_USAGE, f"no command {_shown(name)}: {_meant(argv, [*commands])}")
-    if topic == "masking":
-        import textwrap
-        words = textwrap.fill(" ".join(sorted(_NO_SECRETS)), 96, break_on_hyphens=False)
-        return _write(1, f"{_TOPICS[topic]}{words}\n")
     if topic in _TOPICS:
-        return _write(1, _TOPICS[topic])
+        return _write(1, _TOPICS[topic] + _NO_SECRETS * (topic == "masking"))
     if topic in commands:
         return commands[topic](["--help"])
-    raise HotenvError(EXIT_USAGE, f"help: nothing about {_shown(topic)}: try {', '.join(_TOPICS)}")
+    raise HotenvError(EXIT_USAGE, f"help: nothing about {_shown(topic)}: try {', '.join([*_TOPICS, *commands])}")
 
 
 def _meant(argv: list[str], commands: list[str]) -> str:
@@ -3734,13 +3706,13 @@ def _meant(argv: list[str], commands: list[str]) -> str:
     import shutil
     others = {"start": "serve", "up": "serve", "exec": "run", "get": "dump", "show": "dump",
               "env": "dump", "list": "status", "end": "stop", "kill": "stop", "down": "stop"}
-    name = argv[0]
-    near = difflib.get_close_matches(name, [*commands, "help", "version"], 1, 0.7)
+    name, rest = argv[0], [*map(_shown, argv[1:])]
+    near = difflib.get_close_matches(name.lower(), [*commands, "help", "version"], 1)
     meant = others.get(name) or "".join(near)
-    if not meant and (name == "--" or os.path.exists(name) or shutil.which(name)):
-        meant = " ".join(["run --", *map(_shown, argv[name == "--":])])
+    if name == "--" or not meant and ("/" in name or shutil.which(name)):
+        meant, rest = "run --", [_shown(name)] * (name != "--") + rest
     if meant:
-        return f"did you mean `{_invocation()} {meant}`?"
+        return f"did you mean `{' '.join([_invocation(), meant, *rest])}`?"
     return f"there are {', '.join(commands)}; see: {_invocation()} --help"
 
 
@@ -3778,6 +3750,7 @@ def _serve(argv: list[str]) -> int:
             os.open(os.devnull, os.O_RDWR)
     if not _ours(os.geteuid()):
         raise HotenvError(EXIT_SYSTEM, f"uid {OVERFLOW_UID} (nobody) is every stranger here: use another")
+    _find_marker()  # raises where the current directory has been removed
     if os.path.lexists(MARKER) and not options.force:
         raise _refusal()
     _harden("hotenv")
@@ -3913,8 +3886,10 @@ def _split(command: str, argv: list[str]) -> tuple[list[str], list[str]]:
     at = argv.index("--") if "--" in argv else len(argv)
     own, target = argv[:at], argv[at + 1:]
     if not target and not {"-h", "--help"} & set(own):
-        typed = " ".join(map(_shown, [_invocation(), command, *own]))
-        raise HotenvError(EXIT_USAGE, f"{command}: what to run goes after `--`: {typed} -- COMMAND...")
+        options = [word for word in own if word.startswith("-")]
+        typed = " ".join(map(_shown, [command, *options, "--", *own[len(options):]]))
+        raise HotenvError(EXIT_USAGE, f"{command}: what to run goes after `--`, options before it, as in: "
+                                      f"{_invocation()} {typed}{' COMMAND...' * (options == own)}")
     return own, target
 
 
@@ -4002,9 +3977,10 @@ def _chosen(snapshot: Mapping[str, str], only: Sequence[str], option: str = "--o
     for each in wanted:
         if not any([_matches(name, [each]) for name in snapshot]):
             import difflib
-            near = map(_shown, difflib.get_close_matches(each.rstrip("*"), snapshot, 5, 0.5))
-            raise HotenvError(EXIT_USAGE, f"{option}: the session has no {_shown(each) or 'empty name'}; "
-                                          f"near it: {', '.join(near) or 'nothing'}")
+            alike = {name.lower(): _shown(name) for name in snapshot}
+            near = difflib.get_close_matches(each.lower().rstrip("*"), alike, 5, 0.5) or [*alike][:5]
+            raise HotenvError(EXIT_USAGE, f"{option}: the session has no {_shown(each) or 'empty name'}, but "
+                                          f"{', '.join(map(alike.get, near)) or 'nothing at all'}")
     return {name: snapshot[name] for name in snapshot if not only or _matches(name, wanted)}
 
 
@@ -4041,10 +4017,10 @@ def _server_of(session: _Session, peer_uid: int | None) -> tuple[socket.socket, 
 def _look(session: _Session, peer_uid: int | None, about: dict[str, Any]) -> None:
     """Notes what can be told of a session without asking it; raises why it is not live."""
     about["socket"], link = session.path, session.path[:-len(".sock")]
-    if session.source.endswith(MARKER):
-        about["marker"] = os.path.abspath(session.source)
     try:
         about.update(directory=os.readlink(link), since=os.lstat(link).st_mtime)
+        marker = os.path.join(about["directory"], MARKER)
+        about["marker"] = marker if _named_by(marker) == session.path else None
         about["ends"] = os.stat(session.path).st_mtime
     except OSError:
         pass  # a forwarded socket, or one that is gone
@@ -4057,9 +4033,11 @@ def _look(session: _Session, peer_uid: int | None, about: dict[str, Any]) -> Non
         about.update(pid=None, since=None, ends=None)
 
 
-def _all_sessions() -> list[_Session]:
+def _all_sessions(options: argparse.Namespace) -> list[_Session]:
     """Every session of ours that left a socket, live or dead."""
     import glob
+    if options.socket:
+        raise HotenvError(EXIT_USAGE, "--all is every session, --socket names one: take either")
     paths = []
     for base in {_runtime_base(), f"/tmp/hotenv-{os.geteuid()}"}:
         found = _tried(os.stat, base)
@@ -4079,7 +4057,7 @@ def _status(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     found: list[dict[str, Any]] = []
     failure: HotenvError | None = None
-    sessions: list[Any] = [*_all_sessions()] if options.all else [None]  # None: the nearest
+    sessions: list[Any] = [*_all_sessions(options)] if options.all else [None]  # None: the nearest
     for session in sessions:
         found.append(dict.fromkeys("live directory socket marker pid since ends".split()))
         found[-1]["live"] = False
@@ -4115,11 +4093,10 @@ def _status_lines(found: Mapping[str, Any]) -> str:
 
 
 def _stop(argv: list[str]) -> int:
-    parser = _parser("stop", "End this directory's session; returns when its files are gone.",
-                     "  hotenv stop")
+    parser = _parser("stop", "End this directory's session; returns when its files are gone.", "  hotenv stop")
     parser.add_argument("--all", action="store_true", help="all of yours; clears what dead ones left")
     options = parser.parse_args(argv)
-    sessions = _all_sessions() if options.all else [_locate(options.socket)]
+    sessions = _all_sessions(options) if options.all else [_locate(options.socket)]
     if not sessions:
         raise HotenvError(EXIT_NO_SESSION, "no session of yours is left: nothing to stop")
     status = 0
@@ -4128,6 +4105,9 @@ def _stop(argv: list[str]) -> int:
             _end_session(session, options.peer_uid)
         except HotenvError as error:
             if options.all and error.code == EXIT_UNREACHABLE:
+                marker = os.path.join(_tried(os.readlink, session.path[:-len(".sock")]) or "", MARKER)
+                if _named_by(marker) == session.path:
+                    _tried(os.unlink, marker)
                 _remove_socket(session.path)
             else:
                 _say(str(error))
@@ -4167,8 +4147,7 @@ def _shellenv(argv: list[str]) -> int:
     shell, path = parser.parse_args(argv).shell, os.path.realpath(__file__)
     # By the loader that `import` has, so that a .pyc serves; by its path, so that it is this file.
     program = ("import sys; from _frozen_importlib_external import SourceFileLoader as Loader; "
-               "hotenv = sys.modules['hotenv'] = type(sys)('hotenv'); "
-               f"hotenv.__file__ = {path!r}; "
+               f"hotenv = sys.modules['hotenv'] = type(sys)('hotenv'); hotenv.__file__ = {path!r}; "
                f"Loader('hotenv', {path!r}).exec_module(hotenv); sys.exit(hotenv.main())")
     words = " ".join(map(shlex.quote, [sys.executable or "python3", "-I", "-S", "-c", program]))
     if shell == "fish":

@@ -1040,8 +1040,9 @@ def test_unfinished_requests_share_their_memory(project):  # invariant 5
     for client in clients:
         client.sendall(b'{"command":"dump","x":"' + b"x" * 200000)
     assert project.dump() == {b"A": b"1"}
+    until(lambda: len(select.select(clients, [], [], 0)[0]) >= 100 - (16 << 20) // 200000)  # it may still be reading
     readable = select.select(clients, [], [], 0)[0]
-    assert 100 - (16 << 20) // 200000 <= len(readable) < 40 and readable == clients[:len(readable)]
+    assert len(readable) < 40 and readable == clients[:len(readable)]
     assert not LINUX or resident(server.pid) - before < 40 << 20
     clients[-1].sendall(b'"}\n')
     assert b'"env"' in answer(clients[-1]) and project.dump() == {b"A": b"1"}
@@ -1101,11 +1102,12 @@ def test_an_idle_session_ends_and_a_used_one_only_by_its_max_age_and_then_no_ans
 def test_each_success_is_logged_and_sets_the_idle_timer_before_its_client_is_let_go(project):  # invariant 6
     project.serve(b"A=1\n", "--timeout", "1000")
     asks = [project.dump, lambda: project.run("true"), *[project.ask] * amount(2000)]
+    first = project.ends_at()
     for count, ask in enumerate(asks, 1):
-        os.utime(project.socket_path(), (1, 1))
         before = time.time()
-        assert ask() and before + 1000 - 0.1 <= project.ends_at() <= time.time() + 1000.1
+        assert ask() and before + 1000 - 0.02 <= project.ends_at() <= time.time() + 1000.01
         assert len(project.log_lines()) == count
+    assert project.ends_at() >= first + 0.02  # two starts of an interpreter take longer
 
 
 MEGABYTE = 1 << 20
@@ -3339,7 +3341,7 @@ def test_status_and_stop_of_a_named_socket_or_the_nearest_and_serve_heeds_none_a
         server = project.serve(b"A=1\n", env={"HOTENV_SOCKET": path})
         assert project.dump(env={"HOTENV_SOCKET": ""}) == {b"A": b"1"}  # empty is unset
         found = status_of(project, *named(path)[0], env=named(path)[1])  # shows no marker of another session
-        assert found == {**found, "live": True, "socket": path, "marker": None, "pid": daily.server_pid(),
+        assert found == {**found, "live": True, "socket": path, "marker": str(daily.marker), "pid": daily.server_pid(),
                          "ends": os.stat(path).st_mtime}
         words, env = named(project.socket_path())
         assert called(project, "stop", *words, env=env, cwd="/").returncode == 0
