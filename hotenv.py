@@ -161,7 +161,7 @@ def _say(message: str) -> None:
         _tried(os.write, 2, f"hotenv: {message}\n".encode("utf-8", "backslashreplace"))
 
 
-def _write(descriptor: int, text: str) -> int:
+def _write(descriptor: int, text: str, what: str = "the output") -> int:
     """All of it; a reader that has gone is no error, a full disk is one."""
     left = memoryview(_encoded(text))
     try:
@@ -170,7 +170,7 @@ def _write(descriptor: int, text: str) -> int:
     except BrokenPipeError:
         pass
     except OSError as error:
-        raise _system_error(error, "cannot write the output") from None
+        raise _system_error(error, f"cannot write {what}") from None
     return 0
 
 
@@ -192,7 +192,7 @@ def _parser(command: str, summary: str, example: str = "") -> argparse.ArgumentP
             hint = f"see: {_invocation()} {command} --help"
             unknown = message.partition("unrecognized arguments: ")[2].split(" ")[0].split("=")[0]
             known = [name for action in self._actions for name in action.option_strings]
-            near = difflib.get_close_matches(unknown, known, 1)
+            near = difflib.get_close_matches(unknown, known, 1, 0.7)
             if near and unknown.startswith("--"):
                 hint = f"did you mean {near[0]}?"
             elif command == "serve" and unknown and not unknown.startswith("-"):
@@ -1323,7 +1323,9 @@ class Redactor:
                 self._offsets.setdefault(word, set()).add(offset)
         self._words = frozenset(self._offsets)
         # What may stand at the end of a buffer and is too short to have a word in it.
-        self._ends = {form[:size] for form in (*self._matchers, *self._short) for size in range(1, 8)}
+        self._ends = {form[:size] for form in self._matchers for size in range(1, 8)}
+        self._ends |= {form[:size] for form in self._short for size in range(1, len(form) + 1)}
+        self._last: int = max(map(len, self._ends), default=0)
         self._is_border = re.compile(rb"(?!(?<=\w)\w)").match  # no word goes on across it
 
     def __call__(self, text: str) -> str:
@@ -1373,7 +1375,7 @@ class Redactor:
                 if self._is_border(data, start) and self._is_border(data, end):
                     places.append((start, end, name))
                 start = data.find(word, start + 1)
-        for start in range(max(1, len(data) - 7), held):
+        for start in range(max(1, len(data) - self._last), held):
             if data[start:] in self._ends:
                 held = start
                 break
@@ -1401,13 +1403,11 @@ class _Stream:
         places, held = self._redactor.find(data)
         if last:
             held = len(data)
-        for start, end, name in [*places, (held, held, "")]:
-            if start > held:
-                break
+        for start, end, name in [*[place for place in places if place[0] < held], (held, held, "")]:
             if start > self._done:
                 out.append(data[self._done:start])
                 self._done, self._name = start, ""
-            if end > self._done and start < held:
+            if end > self._done:
                 if name != self._name:
                     out.append(b"[hidden:%s]" % name.encode("utf-8", "replace"))
                 self._done, self._name = end, name
@@ -1427,10 +1427,12 @@ class _Stream:
 # container's first process, a service) cannot leave: there we hand on all but what a keyboard may
 # have sent, and who signals that group signals the command twice.
 
-_ENDING = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM, _signal.SIGUSR1,
-           _signal.SIGUSR2, _signal.SIGALRM)
-_HANDED_ON = (*_ENDING, _signal.SIGTSTP, _signal.SIGTTIN, _signal.SIGTTOU, _signal.SIGCONT)
-_KEYBOARD = (_signal.SIGINT, _signal.SIGQUIT, _signal.SIGTSTP)
+_KEPT_SIGNALS = {_signal.SIGKILL, _signal.SIGSTOP, _signal.SIGCHLD, _signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGILL,
+         _signal.SIGTRAP, _signal.SIGABRT, _signal.SIGBUS, _signal.SIGFPE, _signal.SIGSEGV, _signal.SIGSYS}
+_HANDED_ON = _signal.valid_signals() - _KEPT_SIGNALS
+_ENDING = _HANDED_ON - {_signal.SIGTSTP, _signal.SIGTTIN, _signal.SIGTTOU, _signal.SIGCONT, _signal.SIGWINCH,
+                        _signal.SIGURG}
+_KEYBOARD = (_signal.SIGINT, _signal.SIGQUIT, _signal.SIGTSTP, _signal.SIGWINCH)  # and what a terminal sends
 
 
 def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
@@ -1933,7 +1935,11 @@ class _Guards:
         name = os.fsdecode(database)
         path, _, query = name.partition("?")
         harmless = {"mode=ro", "immutable=1", "mode=memory"} & set(query.split("&"))
-        if name not in ("", ":memory:") and not (path.startswith("file:") and harmless):
+        if path.startswith("file:") and harmless:
+            from urllib.parse import unquote
+            if "mode=memory" not in harmless:
+                self.on_open("open", unquote("/" * path.startswith("file:/") + path[5:].lstrip("/")))
+        elif name not in ("", ":memory:"):
             self.change(event, path)
 
     def on_start(self, event: str, *args: Any) -> None:
@@ -1968,7 +1974,7 @@ def _block(event: str, reason: str, hint: str = "", counts: bool = True, **about
     line, home = event, frame and frame.f_globals.get("__name__")
     # The public function that led to the event: subprocess.run, not subprocess.Popen.
     while home in ("os", "socket", "subprocess") and frame and frame.f_globals.get("__name__") == home:
-        name = frame.f_code.co_name.replace("__init__", "Popen")
+        name = frame.f_code.co_name.replace("__init__", "Popen" if home == "subprocess" else home)
         if name[0] not in "_<":
             line = f"{home}.{name}"
         frame = frame.f_back
@@ -2056,6 +2062,13 @@ def _start(original: Any, *args: Any, **kwargs: Any) -> Any:
     return original(*args, **kwargs)
 
 
+def _open_at(original: Any, path: Any, *args: Any, dir_fd: int | None = None, **kwargs: Any) -> Any:
+    """The event of open does not tell of a directory, so the path does."""
+    if dir_fd is not None:
+        path = os.path.join(_real(dir_fd), os.fsdecode(path))
+    return original(path, *args, **kwargs)
+
+
 def _end(original: Any, status: int) -> None:
     original(2 if _Guarded.blocked else status)
 
@@ -2101,6 +2114,7 @@ def _guard(text: str, home: str) -> None:
     if hasattr(sys.modules.get("subprocess"), "_fork_exec"):
         _patch("subprocess._fork_exec", _start)
     _patch("os._exit posix._exit", _end)
+    _patch("os.open posix.open", _open_at)
     if "no-network" in words:
         _patch("_socket.getaddrinfo", _resolve)
         base: Any = _socket.socket
@@ -2501,11 +2515,10 @@ def _first_line(path: str) -> list[str] | None:
 # secrets without seeing them; it is no sandbox and takes no guards.
 #
 # The shell reads its commands from a pipe. A command gets /dev/null, the pipe O and the pipe E as its 0, 1 and 2, and
-# none of the shell's other descriptors. On a pipe N a local shell alone writes: that a command begins, and, when it has
-# ended, a record of status, directory, background jobs and exports. What ends a record is a nonce that the shell reads
-# only after the command has ended, so nothing that is printed can pass for one. A shell that leaves in the middle of a
-# command says the same from an EXIT trap. A remote shell has two streams: there records travel on stdout, with the same
-# nonces, which stand on stderr too.
+# none of the shell's other descriptors. On a pipe N the shell says that a command begins, and, when it has ended, or
+# the shell itself does (by an EXIT trap), status, directory, background jobs and exports: a record, which ends with a
+# nonce that the shell has not read before, so nothing that is printed can pass for one. A remote shell has but two
+# streams: there records travel on stdout, and their nonces stand on stderr too.
 
 _SHELL_MAX_OUTPUT = 100_000  # characters of stdout, and of stderr: more than an agent reads
 _SHELL_TIMEOUT = 30.0  # seconds for a command that names no limit of its own
@@ -2513,7 +2526,6 @@ _SHELL_GRACE = 2.0  # seconds for an interrupted command to end: then it and the
 _SHELL_CONNECT = 30.0  # seconds for a shell to start, to answer, or to read a very long command
 _SHELL_COMMAND_MAX = 16 << 20  # bytes of one command: bash reads 5 MB a second
 _SHELL_RECORD_MAX = 64 << 20  # bytes of one record: as many as `serve` accepts
-_SHELL_ROUNDS = 20  # of killing, until nothing is left: more can only be another user's
 _SHELL_SETTLE = 0.05  # seconds before an interrupt: bash loses one as it starts a command
 _SHELL_PIPE = 1 << 20  # bytes in a pipe, where the system lets us: fewer wake-ups
 _SHELL_DESCRIPTOR = 200  # the shell's ends of our pipes have numbers that no script uses
@@ -2612,10 +2624,8 @@ class _Kept:
 
     def presented(self, redactor: Redactor, limit: int) -> tuple[str, bool]:
         """As a result shows it: masked, cleaned, and only then cut; and whether something is missing."""
-        if not self.size:
-            return "", False
         if self.size == len(self.data):
-            head = tail = _displayed(redactor, bytes(self.data), "")
+            head = tail = _displayed(redactor, bytes(self.data), "") if self.size else ""
             if len(head) <= limit:
                 return head, False
         else:
@@ -2788,11 +2798,9 @@ class _Shell:
         """It has closed its pipes, so it ends, or has become another program: whether that is too slow."""
         self._control.close()
         self._unsent = b""
-        while self.process.poll() is None:
-            if self._left(deadline, stop) <= 0:
-                return True
+        while self.process.poll() is None and self._left(deadline, stop) > 0:
             self.move(0.005)
-        return False
+        return self.process.poll() is None
 
     def _left(self, deadline: float, stop: threading.Event | None) -> float:
         if self._closed.is_set():
@@ -2823,7 +2831,7 @@ class _Shell:
         self._guard.kill()
         self.process.send_signal(signal.SIGSTOP)
         self._close()
-        for _ in range(_SHELL_ROUNDS):
+        for _ in range(20):  # until nothing is left: more can only be another user's
             family = [*_family(self.process.pid, None)][1:]
             for pid in family:
                 _tried(os.kill, pid, signal.SIGKILL)
@@ -2989,18 +2997,15 @@ class ShellSession:
             return
         stamp = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
         about = {"time": stamp[:23] + "Z", "session": self._name, "id": self._count, "event": event}
-        line = json.dumps({**about, **fields}).encode() + b"\n"
+        line = json.dumps({**about, **fields}) + "\n"
         try:
             with open(_open_private(self._audit, "audit file"), "ab+", 0) as file:
                 if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
-                    line = b"\n" + line  # half a line stands there, from when the disk was full
-                if file.write(line) < len(line):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        except (OSError, HotenvError) as error:
-            if isinstance(error, OSError):
-                error = _system_error(error, f"cannot write the audit file {_shown(self._audit)}")
+                    line = "\n" + line  # half a line stands there, from when the disk was full
+                _write(file.fileno(), line, f"the audit file {_shown(self._audit)}")
+        except HotenvError as error:
             if event not in ("end", "failed"):
-                raise error from None
+                raise
             _say(str(error))
 
     def _result(self, job: _Job, command: str, begun: float) -> ExecResult:
@@ -3120,7 +3125,7 @@ class ShellSession:
                              shell.last.start: shell.last.record, shell.last.end: _Kept(0)}
         setup = _SHELL_SETUP.encode().replace(b"{N}", b"%d" % shell.numbers[2])
         shell.send(setup.replace(b"{E}", mark_stderr).replace(b"{X}", shell.last.nonce)
-                   + self._restoring() + b"__hotenv_end %s \"$PPID\"\n" % job.nonce)
+                   + self._restoring() + b"__hotenv_end %s \"$PPID\"\n:\n" % job.nonce)
         self._expect(shell, job.end, job)
         self._accept(job)
         if self._remote:  # it may not notice that we hang up: what runs on there, the next shell ends
@@ -3186,14 +3191,14 @@ _POLICY_QUOTED = rf"""(?xs)
   (?P<text> {_POLICY_TEXT} | \\\n | \$(?![({{]) | [^"`$\\]+ )
 | (?P<opens> ` | \$\( ) | (?P<quote> ")"""
 _POLICY_TOKEN = rf"""(?xs)
-  (?P<joins> \\\n ) | (?P<blank> [ \t\r]+ | (?<![^\s;&|()])(?<!\\\n)\#[^\n]* )
+  (?P<joins> \\\n ) | (?P<blank> [ \t]+ ) | (?P<comment> \#[^\n]* )
 | (?P<heredoc> \d*<<(?!<)(-?)[ \t]*(\\?['"]?)([\w.-]+)['"]?(?=[\s;&|<>)]) )
 | (?P<redirect> \d*(?:<<<|<>|>>|>\||[<>]&|<(?![<(])|>(?!\()) | &>>? )
 | (?P<tests> \(\( (?: [^()`$"'\\] | \$(?!\() | \([^()`$"'\\]*\) )* \)\)
           | \[\[\s (?: (?!\[\[\s) (?: {_POLICY_PLAIN} | [&()] | [<>](?!\() ) )*? \s\]\](?=[\s;&|)]) )
 | (?P<function> [\w.:-]+[ \t]*\([ \t]*\) )
 | (?P<text> {_POLICY_TEXT} | \w+\+?=\( (?:{_POLICY_PLAIN})* \) | \$(?![({{"']) | '[^']*'
-          | \$'(?:[^'\\]|\\.)*' | [^ \t\r\n;&|()<>`\\'"$]+ )
+          | \$'(?:[^'\\]|\\.)*' | [^ \t\n;&|()<>`\\'"$]+ )
 | (?P<quote> \$?" ) | (?P<opens> ` | \$\( | [<>]?\((?!\s*\)) ) | (?P<closes> \) )
 | (?P<ends> \n | [;&|]+ )"""
 _POLICY_RESERVED = {"for": "loop", **dict.fromkeys("fi done }".split(), "rest"),
@@ -3214,6 +3219,8 @@ def _first_words(text: str) -> list[str]:
         if not match or heredocs and match.lastgroup in ("quote", "opens", "closes"):
             raise ValueError
         kind, sign, at = str(match.lastgroup), match[0], match.end()
+        if kind == "comment" and word:  # it is none within a word
+            kind, sign, at = "text", "#", match.start() + 1
         if kind in ("text", "joins"):
             word += sign.replace("\\\n", "")
         elif kind == "quote":
@@ -3230,13 +3237,13 @@ def _first_words(text: str) -> list[str]:
                 end, quoted, state, word = stack.pop()
             elif kind == "redirect":
                 state = ">" + state.replace("go", "command")
-            elif kind not in ("blank", "heredoc", "ends"):
+            elif kind not in ("blank", "comment", "heredoc", "ends"):
                 state = _POLICY_AFTER.get((kind, state), "lost")
             elif kind == "ends":
                 state = "go"
             heredocs += [match] * (kind == "heredoc")
             while sign == "\n" and heredocs:
-                dash, quote, last = heredocs.pop(0).group(4, 5, 6)
+                dash, quote, last = heredocs.pop(0).group(5, 6, 7)
                 body = re.compile(rf"(?ms)(.*?)^{dash and '	*'}{re.escape(last)}$").match(text, at)
                 if not body or not quote and re.search(r"`|\$\(", body[1]):
                     raise ValueError  # what it substitutes is run
@@ -3259,7 +3266,9 @@ def _state_after(state: str, word: str, found: list[str]) -> str:
         return "go" if word in ("do", "{") else state
     if re.match(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=", word):
         return "command"
-    found.append(re.sub(r"\\(.)|\$?'([^']*)'|\"", r"\1\2", word))
+    if word not in ("[", "[[") and re.search(r"[${[*?]", word):
+        raise ValueError  # what it expands to is run
+    found.append(re.sub(r"\\(.)|'([^']*)'|\"", r"\1\2", word))
     return "rest"
 
 
@@ -3427,8 +3436,7 @@ class _McpServer:
 
     def _send(self, number: object, **answer: object) -> None:
         import json
-        text = json.dumps({"jsonrpc": "2.0", "id": number, **answer}, ensure_ascii=False) + "\n"
-        text = text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate as JSON has it
+        text = json.dumps({"jsonrpc": "2.0", "id": number, **answer}) + "\n"
         with self._writing:
             _write(self._output, text)
 
@@ -3444,26 +3452,25 @@ class _McpServer:
         if not isinstance(name, str) or name not in self._tools or not isinstance(arguments, dict):
             raise HotenvError(-32602, "no such tool, or its arguments are no object")
         wrong = _mcp_wrong(self._tools[name]["inputSchema"], arguments)
+        shell = self._shells.get(arguments.get("session", ""))
+        if not wrong and not shell and name in ("session_exec", "session_close"):
+            wrong = "that session is not open: see session_list, session_open"
+        elif not wrong and name == "session_open" and len(self._shells) >= _MCP_SHELLS_MAX:
+            wrong = f"{_MCP_SHELLS_MAX} sessions are open: close one"
         if wrong:
             return self._tell(number, wrong, True)
-        shell = self._shells.get(arguments.get("session", ""))
         if name == "session_list":
-            self._tell(number, [{"session": one.name, "where": one.where, "cwd": one.session.cwd}
-                                for one in [*self._shells.values()] if one.session])
-        elif not shell and name != "session_open":
-            self._tell(number, "that session is not open: see session_list, session_open", True)
-        elif shell and name == "session_close":
+            return self._tell(number, [{"session": one.name, "where": one.where, "cwd": one.session.cwd}
+                                       for one in [*self._shells.values()] if one.session])
+        if shell and name == "session_close":
             self._close(shell)
-            self._tell(number, {"closed": shell.name})
-        elif not shell and len(self._shells) >= _MCP_SHELLS_MAX:
-            self._tell(number, f"{_MCP_SHELLS_MAX} sessions are open: close one", True)
-        else:
-            if not shell:
-                self._count += 1
-                shell = _McpShell(f"s{self._count}", arguments.get("remote", "this machine"))
-                self._shells[shell.name] = shell
-            stop = self._running[number] = threading.Event()
-            shell.thread.submit(self._work, number, shell, arguments, stop)
+            return self._tell(number, {"closed": shell.name})
+        if not shell:
+            self._count += 1
+            shell = _McpShell(f"s{self._count}", arguments.get("remote", "this machine"))
+            self._shells[shell.name] = shell
+        stop = self._running[number] = threading.Event()
+        shell.thread.submit(self._work, number, shell, arguments, stop)
 
     def _close(self, shell: _McpShell) -> None:
         """End it; what still waits for it finds it closed."""
@@ -3886,10 +3893,10 @@ def _split(command: str, argv: list[str]) -> tuple[list[str], list[str]]:
     at = argv.index("--") if "--" in argv else len(argv)
     own, target = argv[:at], argv[at + 1:]
     if not target and not {"-h", "--help"} & set(own):
-        options = [word for word in own if word.startswith("-")]
-        typed = " ".join(map(_shown, [command, *options, "--", *own[len(options):]]))
+        at = next((at for at, word in enumerate(own) if not word.startswith("-")), len(own))
+        typed = " ".join(map(_shown, [command, *own[:at], "--", *(own[at:] or ["COMMAND..."])]))
         raise HotenvError(EXIT_USAGE, f"{command}: what to run goes after `--`, options before it, as in: "
-                                      f"{_invocation()} {typed}{' COMMAND...' * (options == own)}")
+                                      f"{_invocation()} {typed}")
     return own, target
 
 

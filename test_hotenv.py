@@ -1725,8 +1725,8 @@ def say(signum, frame):
     os.write(1, b"got %d\\n" % signum)
     if signum == signal.SIGUSR1:
         os._exit(5)
-for name in "INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "TSTP":
-    signal.signal(getattr(signal, "SIG" + name), say)
+for name in "INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "TSTP", "WINCH", "VTALRM", "IO", "RTMIN":
+    signal.signal(getattr(signal, "SIG" + name, signal.SIGIO), say)
 os.write(1, b"ready\\n")
 while True:
     signal.pause()
@@ -1836,7 +1836,8 @@ def test_what_a_grandchild_keeps_open_is_not_waited_for(masked, left_behind):
 def test_a_signal_reaches_a_masked_command_once_however_it_was_sent(masked, send):
     with masked.start(sys.executable, "-c", LISTENER) as process:
         said = read_until(process.stdout.fileno(), b"ready\n")
-        signals = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2, signal.SIGQUIT]
+        signals = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2, signal.SIGQUIT, signal.SIGWINCH,
+                   signal.SIGVTALRM, signal.SIGIO, *[signal.SIGRTMIN] * LINUX]
         for signum in signals:
             send(process.pid, signum)
             said += read_until(process.stdout.fileno(), b"got %d\n" % signum)
@@ -2876,6 +2877,14 @@ def test_any_cut_of_a_stream_gives_what_the_whole_gives_and_lets_no_value_throug
         for most in (1, 3, 9, 30):
             at = list(itertools.accumulate(rng.randrange(1, most + 1) for _ in text))
             assert cut(redactor, raw(text), *[each for each in at if each < len(text)]) == expected, (env, text)
+    # What stands before the beginning of a value is never lost, and one of few characters may have many bytes.
+    account = '{\n  "type": "service_account",\n  "key": "0123456789abcdef0123456789abcdef"\n}'
+    redactor = hotenv.Redactor({"SA": account, "S": "\u65e5\u672c\u8a9e\u9375"})
+    data = raw("ERROR 1\nERROR 2\n" + account[:50])
+    assert redactor.mask(data).startswith(b"ERROR 1\nERROR 2\n{\n  [hidden:SA]")
+    for text in data, data + raw(account + "\ndone \u65e5\u672c\u8a9e\u9375 \u65e5\u672c\u8a9e\u9375x"):
+        assert {cut(redactor, text, at) for at in range(len(text))} == {redactor.mask(text)}
+    assert redactor.mask(text).endswith(b"done [hidden:S] [hidden:S]x")
     env = {f"V{n}": "".join(rng.choices("abcdefABCDEF0123456789+/=$'\" ", k=rng.randrange(4, 60))) for n in range(20)}
     env = {name: value for name, value in env.items() if len(value.strip()) >= 4}
     redactor, values = hotenv.Redactor(env), list(env.values())
@@ -3573,19 +3582,22 @@ MISTAKES = {
     "start": "hotenv serve", "up": "hotenv serve", "exec ls": "hotenv run", "get API_KEY": "dump|status",
     "show": "dump|status", "list": "dump|status", "env": "dump|status", "end": "hotenv stop", "kill": "hotenv stop",
     "down": "hotenv stop", "./here.sh -f": r"run -- \./here\.sh", "/bin/ls": "run -- /bin/ls", "-- env": "run -- env",
-    "sh -c ls": "run -- sh", "statsu": "hotenv status", "serve extra": "serve <", "serve --nonsense": "--nonsense",
+    "sh -c ls": "run -- sh", "statsu": "hotenv status", "rnu -- ls": "hotenv run -- ls",
+    "RUN": "hotenv run", "./no-such.sh": r"run -- \./no-such\.sh", "exec -- ls -l": "hotenv run -- ls -l",
+    "serve extra": "serve <", "serve --nonsense": "--nonsense",
     "serve -q -v": "not allowed with|-q.*-v", "serve --quiet --verbose": "not allowed with|quiet.*verbose",
-    "serve -qv": "not allowed with|-q", "serve --time 5": "--time", "serve --back": "--back",
+    "serve -qv": "not allowed with|-q", "serve --time 5": "mean --timeout", "serve --ttl 5": "serve --help", "serve --back": "--back",
     "serve -t": "--timeout|-t", "serve --log x": "--background", "serve --max-age 0": "above 0|366",
     "serve --quiet=yes": "--quiet", "serve --socket /x": "--socket",
     **{"serve -t " + wrong: "duration.*5m" for wrong in ("0", "-1", "367d", "x", "nan", "inf", "1e3", "1m1h", "0x10",
-    "0s", "\u0665", "9" * 5000, "5_m")}, "run": "run .*-- COMMAND", "run --": "run .*-- COMMAND", "run true": "--",
+    "0s", "\u0665", "9" * 5000, "5_m")}, "run": "run .*-- COMMAND", "run --": "run .*-- COMMAND", "run true": "hotenv run -- true$",
+    "run --optional ls -l": "hotenv run --optional -- ls -l$",
     "run --opt -- true": "--opt", "run --pass X -- true": "--isolated", "run --isolate -- true": "--isolated",
     "run --masked -- true": "--mask", "run --nomask X -- true": "--no-mask", "run --optionl -- true": "--optional",
     "run --no-mask X -- true": "--mask", "run --peer-uid x -- true": "--peer-uid", "run --socket": "--socket",
     "run extra -- true": "extra", "run --define NO -- true": "NAME=VALUE", "run --define =1 -- true": "NAME=VALUE",
     "run --bin= -- true": "--bin", "run --trace -- true": "guard", "dump extra": "extra", "dump --form json": "--form",
-    "dump --format xml": "json", "dump --peer-uid -": "--peer-uid", "status --jsn": "--json", "status now": "now",
+    "dump --format xml": "json", "dump --peer-uid -": "--peer-uid", "status --jsn": "--json", "status now": "now", "stop --all --socket /x": "--socket", "status --all --socket /x": "--socket",
     "stop --al": "--al", "stop now": "now", "help nonsense": "masking|serve", "mcp --remote web": "NAME=CMD",
     "mcp extra": "extra", "shellenv tcsh": "fish"}
 
@@ -3612,7 +3624,9 @@ def test_a_mistake_is_one_line_that_helps_and_2_no_command_prints_the_usage_and_
     for typed, code, words in (("run -- no-such", 8, "no-such"), ("run -- cd /", 8, "sh -c"), ("run -- echo_$A", 8,
             "sh -c"), ("run -- ll_&&_ls", 8, "sh -c"), ("run -- ./orphan", 8, "/no/such/python"), ("run -- /etc", 8,
             "/etc"), ("run -- ./plain", 8, "ermission"), ("run --only X -- true", 2, "no X"), ("run --only  -- true", 2,
-            "on"), ("run --mask --no-mask Z -- true", 2, "no Z"), ("dump --only TOKNE", 2, "TOKEN")):
+            "on"), ("run --mask --no-mask Z -- true", 2, "no Z"), ("dump --only TOKNE", 2, "TOKEN"),
+            ("dump --only token", 2, "TOKEN"), ("dump --only nothing-like-it", 2, "TOKEN"),
+            ("run --socket /x -- true", 4, "without --socket")):
         done = called(project, *[word.replace("_", " ") for word in typed.split(" ")])
         assert words in refusal(done, code) and done.stdout == b"", typed
     with on_terminal(*project.command(["mcp"]), cwd=project.dir, env=project.env) as (pid, terminal):
@@ -4311,7 +4325,9 @@ ANY   | open("/nowhere/x", "w") => open path=/nowhere/x ~~ open("/nowhere/x y", 
     sqlite3.connect("file:made?mode=rwc", uri=True) ~~ sqlite3.connect(":memory:?made").execute("create table t(x)") ~~
     ssl.create_default_context().keylog_filename = "made" ~~ socket.socket(socket.AF_UNIX).bind("made") ~~
     os.open("/proc/self/fd/%d" % os.open("victim", os.O_RDONLY), os.O_WRONLY)
-FS    | open("/etc/passwd").read() ~~ open(outside + "/old").read() ~~ os.open("/etc/passwd", os.O_RDONLY) ~~
+FS    | [os.open(f, os.O_RDONLY, dir_fd=d)
+    for _, _, fs, d in os.fwalk(".") for f in fs if f == "link"] ~~ sqlite3.connect("file:" + outside + "/old?mode=ro",
+    uri=True) ~~ open("/etc/passwd").read() ~~ open(outside + "/old").read() ~~ os.open("/etc/passwd", os.O_RDONLY) ~~
     os.listdir("/etc") ~~ list(os.scandir("/etc")) ~~ pathlib.Path("/etc/passwd").read_text() ~~ open("link").read() ~~
     open("../" + __import__("os").path.basename(outside) + "/old").read() ~~ open("/proc/self/root/etc/passwd").read()
 --fs-readonly=/ --fs-write dir | open("made", "w") ~~ os.symlink(os.path.abspath("victim"), "dir/l"); open("dir/l", "w")
@@ -5152,7 +5168,7 @@ def test_no_command_costs_the_session_or_lies():
         with tempfile.TemporaryDirectory() as directory:
             directory = os.path.realpath(directory)
             with hotenv.ShellSession(SECRETS, cwd=directory, timeout=20, remote=remote) as session:
-                assert session.exec("export KEPT='a b'; cd /; cd - >/dev/null").exit_code == 0
+                assert session.exec("echo $?; export KEPT='a b'; cd /; cd - >/dev/null").stdout == "0\n"
                 for command in [commands] if isinstance(commands, str) else commands:
                     result = session.exec(command, timeout=0.3 if "late" in words else None)
                 after = [session.exec("\\builtin printf '[%s]' \"$KEPT\"; \\builtin pwd", timeout=20) for _ in range(2)]
@@ -5582,15 +5598,16 @@ FIRST_WORDS = {  # of each simple command
     "ls -l": "ls", "a=1 b=$x ls; rm x": "ls rm", "if true; then echo a; else rm b; fi": "true echo rm",
     "for x in a b; do echo $x; done": "echo", "for ((i=0;i<3;i++)); do git x; done": "git", "f() { rm x; }; f": "rm f",
     "f () ( rm x )": "rm", "while read l; do x; done < <(gen)": "read x gen", "echo $(rm -rf `pwd`)": "echo rm pwd",
-    "echo \"a $(curl x) b\" 'no $(x)'": "echo curl", '"$(rm x)" y': "rm $", "cat <<'EOF'\n$(sudo x)\nEOF\nls": "cat ls",
+    "echo \"a $(curl x) b\" 'no $(x)'": "echo curl", "cat <<'EOF'\n$(sudo x)\nEOF\nls": "cat ls",
     "cat <<-EOF; mv\n\trm\n\tEOF\nls": "cat mv ls", "cat <<A <<B\nrm\nA\nrm\nB\nls": "cat ls",
-    "2>/dev/null ls >x 2>&1 <y": "ls", "r'm' x; \\rm y; \"rm\" z; r\"\"m; $CMD q": "rm rm rm rm $CMD",
+    "2>/dev/null ls >x 2>&1 <y": "ls", "r'm' x; \\rm y; \"rm\" z; r\"\"m; [ a ]": "rm rm rm rm [",
     "[[ a && b ]] && c": "c", "(( i = (2+3)*2 )) && d": "d", "(rm x)": "rm", "( (rm x); ls)": "rm ls",
     "a=(x y z); ls": "ls", "declare -a b=(q 'r s' \"$t\"); ls": "declare ls", "time -p make": "make", "\trm": "rm",
     "diff <(sort a) <(uniq b)": "diff sort uniq", "! grep x | tee y |& wc && a || b & c": "grep tee wc a b c", "": "",
-    "# rm\nls # rm": "ls", "echo a#b; ls": "echo ls", "x=$(cmd \"$(inner)\")": "cmd inner", "/bin/rm x": "/bin/rm",
+    "# rm\nls # rm": "ls", "echo a#b; ls": "echo ls", "(a)#b\nc": "a c",
+    "x=$(cmd \"$(inner)\")": "cmd inner", "/bin/rm x": "/bin/rm",
     "{ a; b; } && (c; d)": "a b c d", "echo a\\\nb; next": "echo next", "foo&>x; bar &>> y": "foo bar",
-    "cmd <<< 'rm'; ls": "cmd ls", "`echo a`": "echo $", "until a; do b; done": "a b", "a\nb\n\nc": "a b c",
+    "cmd <<< 'rm'; ls": "cmd ls", "until a; do b; done": "a b", "a\nb\n\nc": "a b c",
     "echo $'it\\'s'; ls": "echo ls", 'echo "a;b"; ls': "echo ls", "echo {a,b}; ls": "echo ls",
     "echo 'a\nrm\n'; ls": "echo ls", "echo \"it's\"; rm": "echo rm", "a && { b || c; } | d": "a b c d",
     "for ((;;)) do sudo ls; done": "sudo", "su\\\ndo x": "sudo", "s\\udo x; 'su'do y": "sudo sudo",
@@ -5599,7 +5616,7 @@ NOT_FOLLOWED = [
     "echo '", 'echo "', "echo $(", "echo `", "case x in", ")", "ls !(a)", "${", "$((", "(" * 10000, "cat <<X\na",
     "case $x in a|b) foo;; (c) bar ;; esac", "select x in a; do b; done", "echo [[ a ]]", "echo `a \\`rm\\``",
     "coproc N { sudo ls; }", "function f { a; }", "echo \"${x:-`rm`}\"", 'x="${a:-"}"', "case x in a) ls",
-    "cat <<E\"O\"F\nE\nEOF\n", "$(cat <<A)\nsudo\nA"]
+    "cat <<E\"O\"F\nE\nEOF\n", "$(cat <<A)\nsudo\nA", "$CMD q", '"$(rm x)" y', "`echo a`", "{fd}>/dev/null id"]
 SUDO = [  # in every everyday spelling
     '"[[" ; sudo ls; echo "]]"', "A=1 case x; sudo ls", "echo a\\\n#; sudo ls", "\"$'\"; sudo ls; echo \"'\"",
     '"${x:-\'}"; sudo ls; echo "\'}"', "cat <<EOF\n\tEOF\n'\nEOF\nsudo ls\necho '",
@@ -5608,7 +5625,9 @@ SUDO = [  # in every everyday spelling
     "[[ $(sudo ls) ]]", "if ! sudo ls; then :; fi", "case a in b) ;; esac; sudo ls", "case a in esac\nsudo ls",
     "function f { sudo ls; }", "function f () { sudo ls; }", "coproc sudo ls", "select x in a; do sudo ls; done",
     "for ((i=0;i<1;i++)) { sudo ls; }", "case x in (a) sudo ls;; esac", "case x in a) b ;& c) sudo ls;; esac",
-    "a\r\nsudo ls", "echo \"`sudo ls`\""]
+    "a\r\nsudo ls", "echo \"`sudo ls`\"", "echo $(date)#x; sudo ls", "echo \\ #; sudo ls", "echo \\;# ; sudo ls",
+    "echo $((1+1))#x; sudo ls", "echo <(true)#; sudo ls", "a=(1)#; sudo ls", "ls \r#x; sudo ls", "S=sudo; $S ls",
+    "$(echo sudo) ls", "{sudo,ls}", "$'su\\x64o' ls", "a[1 + 2]=5 sudo ls", "/usr/bin/sud? ls", "{fd}>x sudo ls"]
 
 
 def test_a_policy_sees_the_first_word_of_every_simple_command_in_linear_time_and_refuses_what_it_cannot_follow():
