@@ -2287,9 +2287,10 @@ def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[
     for where, given in ("HERMETIC_FLAGS", flags), ("the configuration file", _config_flags()):
         if {"-h", "--help"} & set(given):
             raise HotenvError(EXIT_USAGE, f"{where}: there is no guard that is called help")
-        parser = _parser(where, "")
-        _add_guard_options(parser)
-        sources.append(parser.parse_args(given))
+        if given:  # else a parser would be made for nothing, and takes a millisecond
+            parser = _parser(where, "")
+            _add_guard_options(parser)
+            sources.append(parser.parse_args(given))
     words: list[str] = []
     closed: set[str] = set()  # what no lower source can open, nor choose
     for source in sources:
@@ -2442,10 +2443,13 @@ def _resolve_target(target: list[str], path: str) -> tuple[str, list[str]]:
         found = f"./{name}"
     if not found:
         from importlib import metadata
+        from importlib.machinery import PathFinder
         for distribution in metadata.distributions():
             for entry in distribution.entry_points:
                 if (entry.group, entry.name) == ("console_scripts", name):
                     return "call", [entry.value.partition("[")[0].strip(), *target[1:]]
+        if not PathFinder.find_spec(name.partition(".")[0], [os.getcwd(), *sys.path]):
+            raise FileNotFoundError(errno.ENOENT, "no program on PATH, and no module of this Python", name)
         return "module", target
     words, first = [found, *target[1:]], _first_line(found)
     if first is None:
@@ -3694,7 +3698,7 @@ def _command(argv: list[str]) -> int:
     if not argv:
         _tried(os.write, 2, _TOPICS["help"].encode())
         return EXIT_USAGE
-    name, topic = argv[0], "".join(argv[1:2]) or "help"
+    name, topic = argv[0], "".join(argv[1:2]).lstrip("-") or "help"
     if name in commands:
         return commands[name](argv[1:])
     if name in ("version", "--version", "-V"):
@@ -3987,7 +3991,7 @@ def _chosen(snapshot: Mapping[str, str], only: Sequence[str], option: str = "--o
             alike = {name.lower(): _shown(name) for name in snapshot}
             near = difflib.get_close_matches(each.lower().rstrip("*"), alike, 5, 0.5) or [*alike][:5]
             raise HotenvError(EXIT_USAGE, f"{option}: the session has no {_shown(each) or 'empty name'}, but "
-                                          f"{', '.join(map(alike.get, near)) or 'nothing at all'}")
+                                          f"{', '.join([alike[name] for name in near]) or 'nothing at all'}")
     return {name: snapshot[name] for name in snapshot if not only or _matches(name, wanted)}
 
 
@@ -4151,6 +4155,7 @@ def _shellenv(argv: list[str]) -> int:
                      '  eval "$(python3 ~/trusted/hotenv.py shellenv)"      # ~/.profile, ~/.bashrc or ~/.zshrc\n'
                      "  python3 ~/trusted/hotenv.py shellenv fish | source  # ~/.config/fish/config.fish")
     parser.add_argument("shell", nargs="?", default="sh", choices="sh bash zsh fish".split())
+    parser.usage = "hotenv shellenv [bash | zsh | fish]"
     shell, path = parser.parse_args(argv).shell, os.path.realpath(__file__)
     # By the loader that `import` has, so that a .pyc serves; by its path, so that it is this file.
     program = ("import sys; from _frozen_importlib_external import SourceFileLoader as Loader; "
@@ -4242,7 +4247,8 @@ bad UTF-8, and references to over 64 MiB. A wrapped base64 line like c2Vj= is an
 that --only left out, as [hidden:NAME]: as it is, in base64 (at any offset, URL-safe too), hex,
 percent-encoding, JSON, HTML, shell quoting, Python's repr; of several lines, also each of 8 or
 more characters; of 4 to 7 characters, as whole words. Seen are a piece of a value, its reverse,
-gzip, one letter a line, a short word right behind a colour code, and all else.
+gzip, one letter a line, a short word right behind a colour code, upper-case hex, base64 and hex
+that are wrapped, unless the value is at their beginning, and all else.
 --no-mask NAME,PREFIX* lets others be seen, where a value is a word that output is full of.
 A terminal is left as it is, with a word. Output comes at once, but for what may begin a value;
 what comes after the end of the command is lost.
@@ -4261,7 +4267,8 @@ alone, as --trace says; any other program is refused, with 1.
   start something. `#!/usr/bin/env node` scripts: -- node script.js.
 --fs-readonly[=PATH], --fs-write PATH. Kernel: writing (Linux 6.2), but below --fs-write, to
   /dev/null and its like, /dev/shm, stdout, stderr; without --fs-write chmod and chown too.
-  Hook: reads outside PATH (=/ allows all); another program takes --fs-readonly=/ alone.
+  Hook: reads outside PATH (=/ allows all; sqlite's ATTACH is not seen); another program takes
+  --fs-readonly=/ alone.
 --strict-imports. Hook alone: extension modules but Python's own, ctypes, cffi.
 --profile: net-hermetic (localhost is allowed), exec-deny, fs-readonly, strict-imports, all.
 Any guard: sessions do not answer, sudo gains nothing, 32-bit programs are killed. Children drop
@@ -4284,12 +4291,13 @@ Start `hotenv serve` first. Each call starts its idle time anew; --max-age bound
 ends, its shells close at the next call. Names are shown, values masked, but those of
 --no-mask NAME,PREFIX*. --remote web="ssh -T web.example" lets the agent open a shell there.
 --policy FILE: {"allow": ["git", "make"], "deny": ["sudo"]}, or one of them: first words of all
-simple commands; what cannot be told apart is refused. Advice: make runs anything.
+simple commands; what cannot be told apart ($CMD, case) is refused. Advice: make runs anything.
 --audit FILE: a JSON line at the start and end of each command, masked; 0600, never through a
 link. A command whose start cannot be written does not run.
 A command has no terminal and an empty stdin. A time limit (30 s) is one Ctrl-C, and 2 s later a
 kill: a new shell has the old one's directory and exports, and the result says shell_restarted.
-It is no boundary: who runs commands can send secrets anywhere. Give an agent what it may use.
+What makes itself a daemon (setsid, docker, tmux) outlives its shell. It is no boundary: who runs
+commands can send secrets anywhere. Give an agent what it may use.
 """}
 
 
