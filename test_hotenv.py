@@ -1319,7 +1319,8 @@ def test_one_log_line_for_each_successful_request(project, options, lines):
     assert project.ask(b"nonsense\n") and project.ask()
     assert [line[20:] for line in project.log_lines()] == lines
     for line in project.log_lines():
-        assert 0 <= time.mktime(time.strptime(line[:19], "%Y-%m-%d %H:%M:%S")) - time.mktime(five_hours_east) < 60
+        since = time.mktime(time.strptime(line[:19], "%Y-%m-%d %H:%M:%S")) - time.mktime(five_hours_east)
+        assert -1 <= since < 60  # the clock of C's time() lags by up to a tick
 
 
 @pytest.mark.parametrize("arg, shown", [
