@@ -419,20 +419,21 @@ class Host:
     def __init__(self, root, started):
         self.root, self.command = root, ["ssh", "-T", "-F", str(root / "ssh_config"), "host"]
         sshd = shutil.which("sshd", path=PATHS + ":/usr/sbin")
-        if not (sshd and shutil.which("ssh") and shutil.which("ssh-keygen")):
-            pytest.skip("needs sshd, ssh and ssh-keygen")
+        users = [each.pw_name for each in pwd.getpwall() if each.pw_uid == os.geteuid()]
+        if not (sshd and users and shutil.which("ssh") and shutil.which("ssh-keygen")):
+            pytest.skip("needs sshd, ssh, ssh-keygen, and a user name")
         if ROOT:
             os.makedirs("/run/sshd", exist_ok=True)  # where sshd locks its children up: no option names another place
         for name in ("server", "client"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(root / name)], check=True)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        user, said = pwd.getpwuid(os.geteuid()).pw_name, root / "sshd_log"
+        said = root / "sshd_log"
         (root / "sshd_config").write_text(
             f"Port {port}\nListenAddress 127.0.0.1\nHostKey {root}/server\nAuthorizedKeysFile {root}/client.pub\n"
             "UsePAM no\nPidFile none\nStrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n")
         (root / "ssh_config").write_text(
-            f"Host host\n HostName 127.0.0.1\n Port {port}\n User {user}\n IdentityFile {root}/client\n BatchMode yes\n"
+            f"Host host\n HostName 127.0.0.1\n Port {port}\n User {users[0]}\n IdentityFile {root}/client\n BatchMode yes\n"
             f" IdentitiesOnly yes\n StrictHostKeyChecking no\n LogLevel ERROR\n UserKnownHostsFile {root}/known\n")
         with open(str(said), "wb") as log:
             self.process = subprocess.Popen([sshd, "-D", "-e", "-f", str(root / "sshd_config")], start_new_session=True,
@@ -3807,7 +3808,8 @@ def readme_blocks():
 README_BLOCKS, README_SECRETS = readme_blocks(), "API_KEY=abc123\nAWS_ID=1\nAWS_KEY=2\nDATABASE_URL=postgres://db/app\n"
 # Stand-ins: they do what matters here of what the real ones would do.
 STAND_INS = {**dict.fromkeys("pass gpg sops op".split(), "printf '%s'\n" % README_SECRETS.replace("\n", "\\n")),
-    **dict.fromkeys("pipx uv git claude".split(), ":\n"), "sudo": 'exec "$@"\n',
+    **dict.fromkeys("pipx uv watch_file claude".split(), ":\n"), "sudo": 'exec "$@"\n',
+    "git": "echo .git/info/exclude\n",
     "python3": 'case "$2" in venv|pytest) ;; *) exec "PYTHON" "$@";; esac\n',
     "hotenv": 'exec %s "$@"\n' % " ".join(map(shlex.quote, INSTALLED)),
     "ssh": 'exec %s -F "$SSH_CONFIG" "$@"\n' % shutil.which("ssh"), "nc": """#!PYTHON
