@@ -1443,7 +1443,9 @@ def test_no_session_is_3_and_whatever_keeps_us_from_connecting_is_4_and_how_to_s
         assert (".hotenv" if kind == "none" else str(path)) in message and "serve < " in message
     if kind == "none":
         project.program = ["sh", "-c", 'mkdir x && cd x && rmdir ../x && exec "$@"', "sh", *project.program]
-        assert "directory" in refusal(project.run("true"), 8)  # a current one that is gone
+        for command in (["run", "--", "true"], ["serve"]):
+            assert "current directory" in refusal(project.hotenv(*command), 8)  # it is gone
+        assert project.files() == ["p/x"] * (project.dir / "x").exists()  # of a refused start, nothing
 
 
 ANSWERS = [
@@ -3401,11 +3403,12 @@ def test_status_all_lists_and_stop_all_ends_every_session(project):
     text, found = all_of("status", 0), {each["socket"]: each for each in json.loads(all_of("status", 0, "--json"))}
     assert sorted(found) == sorted(paths) and [found[path]["live"] for path in paths] == [True, True, False]
     assert [found[path]["ends"] for path in paths[:2]] == [os.stat(path).st_mtime for path in paths[:2]]
+    assert [found[path]["marker"] for path in paths] == [str(places[0] / ".hotenv"), None, str(places[2] / ".hotenv")]
     assert all(path in text for path in paths) and "dead" in text and len(re.findall("(?m)^live", text)) == 2
     assert str(places[0]) in json.dumps(found[paths[0]]) and str(places[0]) in text
     all_of("stop", 0)
     assert [ended(server) for server in servers[:2]] == [0, 0] and not list(project.base.rglob("*.sock"))
-    assert not (places[0] / ".hotenv").exists()
+    assert not list(project.dir.rglob(".hotenv"))  # nor what a kill -9 had left
 
 
 @only_linux
