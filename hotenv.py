@@ -3312,9 +3312,8 @@ def _denied(policy: Mapping[str, list[str]], command: str) -> str:
 # ==== mcp =============================================================================================================
 # The Model Context Protocol on stdio over shell sessions: one JSON message a line, and nothing else ever on stdout.
 #
-# It keeps no snapshot. Each session_open fetches one, for that shell and its masks alone; agents see names, not values.
-# Each command asks the hotenv session again: that counts as a use, and shows whether it is still there. stdin is read
-# all the time; each shell has a thread that does its work in the order of arrival.
+# It keeps no snapshot: each session_open fetches one, for that shell and its masks alone. Each command asks the session
+# again, which is a use, and shows whether it is there. Each shell has a thread that does its work in order of arrival.
 
 _MCP_REVISIONS = "2024-11-05 2025-03-26 2025-06-18 2025-11-25".split()
 _MCP_LINE_MAX = 32 << 20  # bytes of one message: the longest command, escaped
@@ -3338,17 +3337,15 @@ _MCP_ARGUMENTS: dict[str, dict[str, Any]] = {
     "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": _MCP_TIMEOUT_MAX,
                 "description": "seconds, default 30; then it is interrupted, exit_code 124"},
     "cwd": {"type": "string", "description": "directory to start in"},
-    "isolated": {"type": "boolean",
-                 "description": "leave out the user's own environment, but for PATH and such"}}
+    "isolated": {"type": "boolean", "description": "leave out the user's own environment, but for PATH and such"}}
 
 
 def _mcp_tools(remotes: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The tools by name, as tools/list shows them; arguments are checked against this too."""
-    known, tools = dict(_MCP_ARGUMENTS), {}
-    if remotes:
-        known["remote"] = {"type": "string", "description": "where; default: this machine", "enum": sorted(remotes)}
+    remote = {"type": "string", "description": "where; default: this machine", "enum": sorted(remotes)}
+    known, tools = {**_MCP_ARGUMENTS, "remote": remote}, {}
     for name, (text, words) in _MCP_TOOLS.items():
-        properties = {word: known[word] for word in words.split() if word in known}
+        properties = {word: known[word] for word in words.split() if word != "remote" or remotes}
         tools[name] = {"name": name, "description": text, "inputSchema": {
             "type": "object", "properties": properties, "additionalProperties": False,
             "required": [word for word in properties if word in ("session", "command")]}}
@@ -3359,13 +3356,12 @@ def _mcp_wrong(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     """What is wrong with a tool's arguments, or ''."""
     kinds = {"string": (str,), "boolean": (bool,), "number": (int, float)}
     for name in [*schema["required"], *arguments]:
-        expected = schema["properties"].get(name)
-        if expected is None:
+        if name not in schema["properties"]:
             return f"there is no argument {_shown(name[:80])}"
         if name not in arguments:
             return f"the argument {name} is missing"
-        value, choice = arguments[name], expected.get("enum", [arguments[name]])
-        if type(value) not in kinds[expected["type"]] or value not in choice:
+        value, expected = arguments[name], schema["properties"][name]
+        if type(value) not in kinds[expected["type"]] or value not in expected.get("enum", [value]):
             return f"the argument {name} must be a {expected['type']} {expected.get('enum', '')}"
         if name == "timeout" and not 0 < value <= _MCP_TIMEOUT_MAX:
             return f"the argument timeout must be above 0 and at most {_MCP_TIMEOUT_MAX}"
@@ -3386,13 +3382,10 @@ class _McpServer:
     """The protocol, and the shells by their ids. A HotenvError below take() is a JSON-RPC error, with
     one of its codes; what a tool could not do is none: the agent is told in the result."""
 
-    def __init__(self, output: int, remotes: Mapping[str, str], socket_path: str | None,
-                 peer_uid: int | None, options: Mapping[str, Any]) -> None:
+    def __init__(self, output: int, options: argparse.Namespace) -> None:
         import threading
-        self._output, self._remotes, self._options = output, remotes, options
-        self._socket, self._peer_uid = socket_path, peer_uid
-        self._tools = _mcp_tools(remotes)
-        self._shells: dict[str, _McpShell] = {}
+        self._output, self._options, self._tools = output, options, _mcp_tools(options.remote)
+        self.shells: dict[str, _McpShell] = {}
         self._running: dict[object, threading.Event] = {}  # what cancels each open call
         self._count, self._writing = 0, threading.Lock()
 
@@ -3407,7 +3400,7 @@ class _McpServer:
                 raise HotenvError(-32700, "not JSON, or a line of more than 32 MiB") from None
             if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
                 raise HotenvError(-32600, "not a JSON-RPC 2.0 message")
-            if "method" not in message and ("result" in message or "error" in message):
+            if "method" not in message and {"result", "error"} & message.keys():
                 return  # an answer to something that we never ask
             method, params = message.get("method"), message.get("params", {})
             if type(message.get("id", 0)) not in (str, int) or not isinstance(method, str):
@@ -3456,31 +3449,32 @@ class _McpServer:
         if not isinstance(name, str) or name not in self._tools or not isinstance(arguments, dict):
             raise HotenvError(-32602, "no such tool, or its arguments are no object")
         wrong = _mcp_wrong(self._tools[name]["inputSchema"], arguments)
-        shell = self._shells.get(arguments.get("session", ""))
-        if not wrong and not shell and name in ("session_exec", "session_close"):
-            wrong = "that session is not open: see session_list, session_open"
-        elif not wrong and name == "session_open" and len(self._shells) >= _MCP_SHELLS_MAX:
-            wrong = f"{_MCP_SHELLS_MAX} sessions are open: close one"
+        shell = None if wrong else self.shells.get(arguments.get("session", ""))
+        if name == "session_open" and len(self.shells) >= _MCP_SHELLS_MAX:
+            wrong = wrong or f"{_MCP_SHELLS_MAX} sessions are open: close one"
+        elif not shell and "session" in arguments:
+            wrong = wrong or "that session is not open: see session_list, session_open"
         if wrong:
-            return self._tell(number, wrong, True)
+            return self._tell(number, wrong, failed=True)
         if name == "session_list":
             return self._tell(number, [{"session": one.name, "where": one.where, "cwd": one.session.cwd}
-                                       for one in [*self._shells.values()] if one.session])
+                                       for one in [*self.shells.values()] if one.session])
         if shell and name == "session_close":
-            self._close(shell)
+            self.close(shell)
             return self._tell(number, {"closed": shell.name})
         if not shell:
             self._count += 1
             shell = _McpShell(f"s{self._count}", arguments.get("remote", "this machine"))
-            self._shells[shell.name] = shell
+            self.shells[shell.name] = shell
         stop = self._running[number] = threading.Event()
         shell.thread.submit(self._work, number, shell, arguments, stop)
 
-    def _close(self, shell: _McpShell) -> None:
-        """End it; what still waits for it finds it closed."""
-        self._shells.pop(shell.name, None)
-        if shell.session:
-            shell.session.close()
+    def close(self, *shells: _McpShell) -> None:
+        """End them; what still waits for one finds it closed."""
+        for shell in shells:
+            self.shells.pop(shell.name, None)
+            if shell.session:
+                shell.session.close()
 
     def _work(self, number: object, shell: _McpShell, arguments: Mapping[str, Any], stop: threading.Event) -> None:
         """Open it, or run a command in it. A cancelled call ends as by a time limit, unanswered."""
@@ -3494,17 +3488,18 @@ class _McpServer:
         except Exception as error:  # its text might quote a value, as a traceback would
             content = getattr(error, "strerror", None) or f"internal error: {type(error).__name__}"
         if not shell.session:
-            self._close(shell)
+            self.close(shell)
         self._running.pop(number, None)
         if not stop.is_set():
             self._tell(number, content, failed)
 
     def _open(self, shell: _McpShell, arguments: Mapping[str, Any], _: object) -> object:
-        shell.path = _locate(self._socket).path
-        environment = fetch("run", ["mcp", "session_open"], shell.path, peer_uid=self._peer_uid)
+        options, shell.path = self._options, _locate(self._options.socket).path
+        environment = fetch("run", ["mcp", "session_open"], shell.path, peer_uid=options.peer_uid)
         session = shell.session = ShellSession(
-            environment, remote=self._remotes.get(shell.where), cwd=arguments.get("cwd"),
-            isolated=arguments.get("isolated", False), **self._options)
+            environment, remote=options.remote.get(shell.where), cwd=arguments.get("cwd"),
+            isolated=arguments.get("isolated", False),
+            policy=options.policy, audit=options.audit, no_mask=options.no_mask)
         return {"session": shell.name, "cwd": session.cwd, "secrets": sorted(environment),
                 "unmaskable": session.unmaskable, "not_exported": session.omitted}
 
@@ -3512,42 +3507,32 @@ class _McpServer:
         if not shell.session:
             raise HotenvError(EXIT_SYSTEM, "it could not be opened")
         try:
-            fetch("run", ["mcp", "session_exec"], shell.path, peer_uid=self._peer_uid)
+            fetch("run", ["mcp", "session_exec"], shell.path, peer_uid=self._options.peer_uid)
         except HotenvError as error:
             if error.code != EXIT_UNREACHABLE:
                 raise
-            ended = [each for each in [*self._shells.values()] if each.path == shell.path]
-            for each in ended:
-                self._close(each)
-            raise HotenvError(error.code, (
-                f"the hotenv session has ended, and so have {', '.join(each.name for each in ended)}. "
-                f"Ask the user for: {_invocation()} serve < secrets.env; then session_open.")) from None
-        limit = arguments.get("timeout")
-        result = shell.session.exec(arguments["command"], limit, stop=stop).as_dict()
+            ended = [each for each in [*self.shells.values()] if each.path == shell.path]
+            self.close(*ended)
+            names = ", ".join([each.name for each in ended])
+            raise HotenvError(error.code, f"the hotenv session has ended, and so have {names}. Ask the user for: "
+                                          f"{_invocation()} serve < secrets.env; then session_open.") from None
+        result = shell.session.exec(arguments["command"], arguments.get("timeout"), stop=stop).as_dict()
         del result["command"]  # which the agent knows
         return result
 
-    def close(self) -> None:
-        for shell in [*self._shells.values()]:
-            self._close(shell)
 
-
-def _serve_mcp(*, socket_path: str | None, peer_uid: int | None, policy: str | None,
-               audit: str | None, remotes: Mapping[str, str], no_mask: Sequence[str]) -> int:
+def _serve_mcp(options: argparse.Namespace) -> NoReturn:
     """Serve stdin and stdout until stdin ends or a signal comes; then every shell ends too."""
     import signal
     _harden()
-    options: dict[str, Any] = {"audit": audit, "no_mask": no_mask}
-    if policy is not None:
-        options["policy"] = _load_policy(policy)
-    if audit is not None:
-        os.close(_open_private(audit, "audit file"))
+    if options.policy is not None:
+        options.policy = _load_policy(options.policy)
+    if options.audit is not None:
+        os.close(_open_private(options.audit, "audit file"))
     if os.isatty(0):
-        _say("mcp: waiting for an agent's JSON lines on stdin; agents start this by themselves, "
-             f"see: {_invocation()} help mcp (Ctrl-D ends it)")
-    output = os.dup(1)
+        _say(f"mcp: waiting for an agent's JSON lines on stdin, see: {_invocation()} help mcp (Ctrl-D ends it)")
+    server = _McpServer(os.dup(1), options)
     os.dup2(2, 1)  # whatever prints, prints there
-    server = _McpServer(output, remotes, socket_path, peer_uid, options)
     ends = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
     def leave(signum: int, frame: object) -> None:
@@ -3567,7 +3552,7 @@ def _serve_mcp(*, socket_path: str | None, peer_uid: int | None, policy: str | N
     except KeyboardInterrupt:
         pass  # as the end of stdin
     finally:
-        server.close()
+        server.close(*server.shells.values())
     sys.stderr.flush()
     os._exit(0)  # a thread may still wait for a client that does not read
 
@@ -3642,8 +3627,7 @@ def _formatted(env: Mapping[str, str], form: str) -> str:
         lost = form in ("dotenv", "json") and re.search("[\ud800-\udfff]", name + value)
         kept = form == "sh" and name in _SHELL_OWN.split()
         if lost or kept or not re.fullmatch(carried, name):
-            advice = "leave it out with --only, or take --format nul"
-            raise HotenvError(EXIT_USAGE, f"dump: {form} cannot carry {_shown(name)}: {advice}")
+            raise HotenvError(EXIT_USAGE, f"dump: {form} cannot carry {_shown(name)}: try --only, or --format nul")
         if form == "sh":
             value = value.replace("'", "'\\''")
         elif form == "dotenv":  # as parse_dotenv reads it; only "..." has an escape for a CR
@@ -4193,11 +4177,11 @@ def _mcp(argv: list[str]) -> int:
         help="let the agent open a shell by CMD, such as `ssh -T host`")
     add("--no-mask", **_SEVERAL, help="let these values be seen: NAME,PREFIX*,...")
     options = parser.parse_args(argv)
-    remotes = dict([text.partition("=")[::2] for text in options.remote])
-    if not all(remotes) or not all(remotes.values()):
+    options.remote = dict([text.partition("=")[::2] for text in options.remote])
+    if not all([*options.remote, *options.remote.values()]):
         raise HotenvError(EXIT_USAGE, "mcp: --remote takes NAME=CMD")
-    return _serve_mcp(socket_path=options.socket, peer_uid=options.peer_uid, policy=options.policy,
-                      audit=options.audit, remotes=remotes, no_mask=_names(options.no_mask))
+    options.no_mask = _names(options.no_mask)
+    _serve_mcp(options)
 
 
 _TOPICS = {"help": r"""usage: hotenv COMMAND [options]

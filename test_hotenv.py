@@ -5873,7 +5873,8 @@ def test_no_line_upsets_the_server_and_wrong_arguments_are_explained_to_the_agen
     assert server.ask("ping", "a string") == {}
     for tool, arguments, words in [
             ("exec", {}, "session is missing"), ("exec", {"session": "s1"}, "command is missing"),
-            ("exec", {**command, "session": 1}, "string"), ("exec", {**command, "session": "s9"}, "session_open"),
+            ("exec", {**command, "session": 1}, "string"), ("close", {"session": [1]}, "string"),
+            ("exec", {**command, "session": "s9"}, "session_open"),
             *(("exec", {**command, "timeout": limit}, "86400") for limit in (-1, 0, float("nan"))),
             *(("exec", {**command, "timeout": limit}, "number") for limit in ("9", True)),
             ("exec", {**command, "shell": "x"}, "no argument shell"), ("open", {"remote": "x"}, "no argument remote"),
