@@ -4200,13 +4200,10 @@ advanced:
   help [TOPIC], version   masking, hermetic, mcp, dotenv, sessions, or a command
 
 A session ends after 5 idle minutes. See `hotenv COMMAND --help`.
-""", "sessions": r"""Which one: --socket PATH, else HOTENV_SOCKET, else the nearest .hotenv upward;
-`serve` heeds only that. Marker and server must be yours or root's; --peer-uid N allows user N's
-server. Files: $XDG_RUNTIME_DIR/hotenv, or /tmp/hotenv-UID (0700), holds ID.sock, whose time is
-the session's end, and ID, a link to the project, for `status --all` and `stop --all`; guards-*
-are copies of hotenv for guarded programs. .hotenv (0600) says socket=PATH.
-A worktree, or any other directory (until `unset HOTENV_SOCKET`):
-    export HOTENV_SOCKET=$(cut -d= -f2- ../main/.hotenv)
+""", "sessions": r"""Which one: --socket PATH, else HOTENV_SOCKET, else the nearest .hotenv
+upward; `serve` heeds only that. Marker and server must be yours or root's; --peer-uid N allows
+user N's server. $XDG_RUNTIME_DIR/hotenv, or /tmp/hotenv-UID, holds ID.sock, whose time is the
+session's end; ID, a link to the project; guards-*, copies of hotenv for guarded programs.
 A container gets one socket, and no more:
     SOCKET=$(cut -d= -f2- .hotenv)
     docker run --rm -v "$SOCKET:/s.sock" -v "$PWD/hotenv.py:/hotenv.py:ro" python:3 \
@@ -4215,73 +4212,64 @@ Another host: ssh forwards the socket to a directory there that is yours alone. 
     ssh host 'mkdir -p -m 700 ~/.hotenv-forward && rm -f ~/.hotenv-forward/s.sock'
     ssh -o ExitOnForwardFailure=yes -R /home/me/.hotenv-forward/s.sock:"$SOCKET" host
     host$ hotenv run --socket ~/.hotenv-forward/s.sock -- ./deploy.sh
-Protocol, a line of JSON, at most 256 KiB: {"command":"dump"} or {"command":"run","args":["ls"]}
-(for the log). The answer: {"env":{"NAME":"..."}} or {"error":"BAD_REQUEST","message":"..."}.
-""", "dotenv": r"""NAME=value or export NAME=value; names are letters, digits, _ . and -. Blanks around
-either do not count; # begins a comment at the start of a line or after a blank; the last of
-several wins. '...' is literal, but for \\ and \'; "..." knows \n \r \t \\ \" \' \a \b \f \v; both
-may span lines. With --prompt a bare ?text is asked for, showing text; NAME=? asks for NAME.
+A request is a line of JSON, {"command":"dump"} or {"command":"run","args":["ls"]} (for the
+log); its answer {"env":{"NAME":"..."}} or {"error":"BAD_REQUEST","message":"..."}.
+""", "dotenv": r"""NAME=value or export NAME=value; names are letters, digits, _ . and -. Blanks
+around either do not count; # begins a comment at the start of a line or after a blank; the last
+of several wins. '...' is literal, but for \\ and \'; "..." knows \n \r \t \\ \" \' \a \b \f \v;
+both may span lines. With --prompt a bare ?text is asked for, showing text; NAME=? asks for NAME.
 $NAME is literal. ${NAME} is what an earlier line set, else what the environment of `serve` has,
-else empty; where it is empty, ${NAME:-word} is word, and ${NAME:?word} refuses the input; where
-it is not, ${NAME:+word} is word. Without the colon an empty one counts as set. Defaults nest.
-The first malformed line refuses all, as skipping on would publish pieces of secrets as names; so
-do a name without =, unless exported after its definition, an odd ${ (\${ is a literal one), NUL,
-bad UTF-8, and references to over 64 MiB. A wrapped base64 line like c2Vj= is an entry: quote it.
-""", "masking": r"""`run --mask`, mcp, ShellSession and Redactor show a value of the session, also one
-that --only left out, as [hidden:NAME]: as it is, in base64 (at any offset, URL-safe too), hex,
-percent-encoding, JSON, HTML, shell quoting, Python's repr; of several lines, also each of 8 or
-more characters; of 4 to 7 characters, as whole words. Seen are a piece of a value, its reverse,
-gzip, one letter a line, a short word right behind a colour code, upper-case hex, base64 and hex
-that are wrapped, unless the value is at their beginning, and all else.
---no-mask NAME,PREFIX* lets others be seen, where a value is a word that output is full of.
-A terminal is left as it is, with a word. Output comes at once, but for what may begin a value;
-what comes after the end of the command is lost.
+else empty; :-word, -word, :+word, +word, :?word and ?word work as in a shell, and nest.
+One malformed line refuses all. So do a name without =, unless exported after its definition, an
+odd ${ (\${ is a literal one), NUL, bad UTF-8, and references to over 64 MiB. A wrapped base64
+line like c2Vj= is an entry: quote it.
+""", "masking": r"""`run --mask`, mcp, ShellSession and Redactor show a value of the session,
+also one that --only left out, as [hidden:NAME]: as it is, in base64 (at any offset, URL-safe
+too), hex, percent-encoding, JSON, HTML, shell quoting, Python's repr; of several lines, also
+each of 8 or more characters; of 4 to 7 characters, as whole words. Seen are a piece of a value,
+its reverse, gzip, one letter a line, a short word right behind a colour code, upper-case hex,
+base64 and hex that are wrapped, unless the value is at their beginning, and all else. Output
+comes at once, but for what may begin a value; what comes after the command's end is lost.
 Not masked, but named on stderr: up to 3 characters, numbers of up to 5 digits, variables of the
 allowlist of --isolated (HOME, PATH, ...), and, in whatever case:
-""", "hermetic": r"""Linux itself (seccomp, Landlock) holds a guard for any program and all it starts. In
-a Python an audit hook in front knows names and paths, and reports. Where the kernel cannot
-(macOS, not x86-64, aarch64 or riscv64, old kernels, some containers), a Python has its hook
-alone, as --trace says; any other program is refused, with 1.
+""", "hermetic": r"""Linux itself (seccomp, Landlock) holds a guard for any program and all it
+starts. In a Python an audit hook in front knows names and paths, and reports. Where the kernel
+cannot (macOS, not x86-64, aarch64 or riscv64, old kernels, some containers), a Python has its
+hook alone, as --trace says; any other program is refused, with 1.
 --no-network. Kernel: sockets but unix, netlink and TCP; connecting by TCP (before Linux 6.7 all
   TCP, but for a Python); io_uring. Hook: looking up names, listening for other machines.
   Neither: unix sockets by path (docker.sock), connections that are open already.
---allow-localhost, --allow-domain D (and what ends in .D): for Python programs alone. Where
-  clouds hand out credentials (169.254.169.254, ...), only that very name opens it.
+--allow-localhost, --allow-domain D: for a Python alone. Where clouds hand out credentials
+  (169.254.169.254, ...), only that very name opens it.
 --no-subprocess. Kernel: fork, exec; threads stay. Neither: asking systemd, docker or cron to
-  start something. `#!/usr/bin/env node` scripts: -- node script.js.
+  start something. A script of `#!/usr/bin/env node`: -- node script.js.
 --fs-readonly[=PATH], --fs-write PATH. Kernel: writing (Linux 6.2), but below --fs-write, to
   /dev/null and its like, /dev/shm, stdout, stderr; without --fs-write chmod and chown too.
-  Hook: reads outside PATH (=/ allows all; sqlite's ATTACH is not seen); another program takes
-  --fs-readonly=/ alone.
---strict-imports. Hook alone: extension modules but Python's own, ctypes, cffi.
---profile: net-hermetic (localhost is allowed), exec-deny, fs-readonly, strict-imports, all.
+  Hook: reads outside PATH (=/ allows all; sqlite's ATTACH is not seen); others take =/ alone.
+--strict-imports: the hook alone. --profile net-hermetic allows localhost.
 Any guard: sessions do not answer, sudo gains nothing, 32-bit programs are killed. Children drop
 the hook, not the kernel's part, by PYTHONPATH=... in a shell, `python -I`, -E or -S, `env -i`,
 or as another user. Python code that looks for the hook can get round it.
 Exit status: 2 when the first process's hook blocked something, even if the program went on; 1
 when hotenv could not do its part; else the program's own, which may be 2. What only the kernel
 refused ("Permission denied"), a child was refused, or came before an exec does not show in it.
-Targets: a command, a path, `python3 ...`, module, pkg.module:callable. --trace: each block.
+Targets: a command, a path, `python3 ...`, module, pkg.module:callable.
 Configuration: [tool.hermetic] in ./pyproject.toml, or ./HERMETIC.toml (Python 3.11), as
 no-network = true; HERMETIC_FLAGS, _PROFILE, _FS_ROOT; the command line. Guards add up; what
 loosens one counts from where it is switched on last, or later. `run` reads these if given one.
-""", "mcp": r"""Shells for an agent that must not see the values:
-    claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log
+""", "mcp": r"""Shells for an agent that must not see the values. Start `hotenv serve` first:
+each call starts its idle time anew, --max-age bounds it; when it ends, they close at the next
+call. Tools: session_open, _exec, _list, _close. Revisions 2024-11-05 to 2025-11-25. For
+.mcp.json, Claude Desktop, Cursor, Gemini CLI (VS Code has "servers", "type": "stdio"):
     {"mcpServers": {"hotenv": {"command": "sh",
         "args": ["-c", "cd /path/to/project && exec python3 hotenv.py mcp"]}}}
-The second is for .mcp.json, Claude Desktop, Cursor, Gemini CLI; VS Code has "servers", "type":
-"stdio". Tools: session_open, _exec, _list, _close. Revisions 2024-11-05 to 2025-11-25.
-Start `hotenv serve` first. Each call starts its idle time anew; --max-age bounds it; when it
-ends, its shells close at the next call. Names are shown, values masked, but those of
---no-mask NAME,PREFIX*. --remote web="ssh -T web.example" lets the agent open a shell there.
---policy FILE: {"allow": ["git", "make"], "deny": ["sudo"]}, or one of them: first words of all
+--policy: {"allow": ["git", "make"], "deny": ["sudo"]}, or one of them: first words of all
 simple commands; what cannot be told apart ($CMD, case) is refused. Advice: make runs anything.
---audit FILE: a JSON line at the start and end of each command, masked; 0600, never through a
-link. A command whose start cannot be written does not run.
+--audit: masked, 0600, through no link; a command whose start cannot be written does not run.
 A command has no terminal and an empty stdin. A time limit (30 s) is one Ctrl-C, and 2 s later a
 kill: a new shell has the old one's directory and exports, and the result says shell_restarted.
-What makes itself a daemon (setsid, docker, tmux) outlives its shell. It is no boundary: who runs
-commands can send secrets anywhere. Give an agent what it may use.
+What makes itself a daemon (setsid, docker, tmux) outlives its shell. It is no boundary: who
+runs commands can send secrets anywhere.
 """}
 
 
