@@ -4217,7 +4217,7 @@ log); its answer {"env":{"NAME":"..."}} or {"error":"BAD_REQUEST","message":"...
 """, "dotenv": r"""NAME=value or export NAME=value; names are letters, digits, _ . and -. Blanks
 around either do not count; # begins a comment at the start of a line or after a blank; the last
 of several wins. '...' is literal, but for \\ and \'; "..." knows \n \r \t \\ \" \' \a \b \f \v;
-both may span lines. With --prompt a bare ?text is asked for, showing text; NAME=? asks for NAME.
+both may span lines. By --prompt a bare ?text is asked for, showing text; NAME=? asks for NAME.
 $NAME is literal. ${NAME} is what an earlier line set, else what the environment of `serve` has,
 else empty; :-word, -word, :+word, +word, :?word and ?word work as in a shell, and nest.
 One malformed line refuses all. So do a name without =, unless exported after its definition, an
@@ -4253,7 +4253,7 @@ or as another user. Python code that looks for the hook can get round it.
 Exit status: 2 when the first process's hook blocked something, even if the program went on; 1
 when hotenv could not do its part; else the program's own, which may be 2. What only the kernel
 refused ("Permission denied"), a child was refused, or came before an exec does not show in it.
-Targets: a command, a path, `python3 ...`, module, pkg.module:callable.
+Targets: a command, a path, `python3 ...`, module, pkg.module:callable. --trace: each block.
 Configuration: [tool.hermetic] in ./pyproject.toml, or ./HERMETIC.toml (Python 3.11), as
 no-network = true; HERMETIC_FLAGS, _PROFILE, _FS_ROOT; the command line. Guards add up; what
 loosens one counts from where it is switched on last, or later. `run` reads these if given one.
