@@ -3620,14 +3620,14 @@ def _formatted(env: Mapping[str, str], form: str) -> str:
     import json
     import re
     if form == "value" and len(env) != 1:
-        raise HotenvError(EXIT_USAGE, f"dump: --format value prints one, not {len(env)}: --only NAME")
+        raise _usage(f"dump: --format value prints one, not {len(env)}: --only NAME")
     variable, carried = _FORMATS[form]
     pieces = []
     for name, value in env.items():
         lost = form in ("dotenv", "json") and re.search("[\ud800-\udfff]", name + value)
         kept = form == "sh" and name in _SHELL_OWN.split()
         if lost or kept or not re.fullmatch(carried, name):
-            raise HotenvError(EXIT_USAGE, f"dump: {form} cannot carry {_shown(name)}: try --only, or --format nul")
+            raise _usage(f"dump: {form} cannot carry {_shown(name)}: try --only, or --format nul")
         if form == "sh":
             value = value.replace("'", "'\\''")
         elif form == "dotenv":  # as parse_dotenv reads it; only "..." has an escape for a CR
@@ -3644,8 +3644,6 @@ def _formatted(env: Mapping[str, str], form: str) -> str:
 
 # ==== command line ====================================================================================================
 # One function a command, and the one place that prints an error and picks an exit code.
-
-_SEVERAL: dict[str, Any] = {"metavar": "NAMES", "action": "append", "default": []}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -3688,12 +3686,12 @@ def _command(argv: list[str]) -> int:
     if name in ("version", "--version", "-V"):
         return _write(1, f"hotenv {__version__}\n")
     if name not in ("help", "--help", "-h"):
-        raise HotenvError(EXIT_USAGE, f"no command {_shown(name)}: {_meant(argv, [*commands])}")
+        raise _usage(f"no command {_shown(name)}: {_meant(argv, [*commands])}")
     if topic in _TOPICS:
-        return _write(1, _TOPICS[topic] + _NO_SECRETS * (topic == "masking"))
+        return _write(1, _TOPICS[topic])
     if topic in commands:
         return commands[topic](["--help"])
-    raise HotenvError(EXIT_USAGE, f"help: nothing about {_shown(topic)}: try {', '.join([*_TOPICS, *commands])}")
+    raise _usage(f"help: nothing about {_shown(topic)}: try {', '.join([*_TOPICS, *commands])}")
 
 
 def _meant(argv: list[str], commands: list[str]) -> str:
@@ -3718,7 +3716,7 @@ def _parse_duration(text: str) -> float:
     counts = found.groups("0") if found else ()
     seconds = sum([float(count) * size for count, size in zip(counts, (86400, 3600, 60, 1, 1))])
     if not 0 < seconds <= MAX_DURATION:
-        raise HotenvError(EXIT_USAGE, f"serve: {text[:99]!r} is no duration: 90s, 5m, 1h30m; at most 366d")
+        raise _usage(f"serve: {text[:99]!r} is no duration: 90s, 5m, 1h30m; at most 366d")
     return seconds
 
 
@@ -3739,7 +3737,7 @@ def _serve(argv: list[str]) -> int:
     add("-v", "--verbose", **level, const="verbose", help="log all arguments: some hold secrets")
     options = parser.parse_args(argv)
     if options.log is not None and not options.background:
-        raise HotenvError(EXIT_USAGE, "serve: --log goes with --background; else redirect: 2>> FILE")
+        raise _usage("serve: --log goes with --background; else redirect: 2>> FILE")
     for descriptor in (0, 1, 2):  # a closed one would be given to the next file or socket
         if not _tried(os.fstat, descriptor):
             os.open(os.devnull, os.O_RDWR)
@@ -3783,17 +3781,14 @@ def _read_environment(prompt: bool) -> tuple[bytes, int]:
 
 
 def _refusal() -> HotenvError:
+    state = f"and its session still answers: use it, or end it with `{_invocation()} stop`"
     try:
         _connect(_Session(_read_marker(MARKER), MARKER)).close()
-        state = f"and its session still answers: use it, or end it with `{_invocation()} stop`"
     except HotenvError as error:
         state = f"but cannot be believed ({error})"
         if error.code == EXIT_UNREACHABLE:
             state = "but nobody answers there any more"
-    advice = f"`{_invocation()} serve --force` replaces it"
-    if os.path.isdir(MARKER):
-        advice = "--force replaces files only"
-    return HotenvError(EXIT_REFUSED, f"{MARKER} is here already, {state}; {advice}")
+    return HotenvError(EXIT_REFUSED, f"{MARKER} is here already, {state}; `{_invocation()} serve --force` replaces it")
 
 
 def _outlive_script(work: Callable[..., int], *args: Any) -> int:
@@ -3883,30 +3878,32 @@ def _split(command: str, argv: list[str]) -> tuple[list[str], list[str]]:
     if not target and not {"-h", "--help"} & set(own):
         at = next((at for at, word in enumerate(own) if not word.startswith("-")), len(own))
         typed = " ".join(map(_shown, [command, *own[:at], "--", *(own[at:] or ["COMMAND..."])]))
-        raise HotenvError(EXIT_USAGE, f"{command}: what to run goes after `--`, options before it, as in: "
-                                      f"{_invocation()} {typed}")
+        raise _usage(f"{command}: what to run goes after `--`, options before it: {_invocation()} {typed}")
     return own, target
 
 
-def _as_utf8(words: Iterable[str]) -> list[str]:
-    """Arguments as text that stands for their bytes whatever the locale, as _encoded has it."""
-    return [os.fsencode(word).decode("utf-8", "surrogateescape") for word in words]
+def _as_utf8(word: str) -> str:
+    """An argument as text that stands for its bytes whatever the locale, as _encoded has it."""
+    return os.fsencode(word).decode("utf-8", "surrogateescape")
 
 
-def _names(words: Iterable[str]) -> list[str]:
-    """The names in options that take several, with commas, repeated, or both."""
-    return [name.strip() for word in _as_utf8(words) for name in word.split(",")]
+def _names(word: str) -> list[str]:
+    return [name.strip() for name in _as_utf8(word).split(",")]
+
+
+_SEVERAL: dict[str, Any] = {"metavar": "NAMES", "action": "extend", "type": _names, "default": []}
+_REPEATED: dict[str, Any] = {"action": "append", "type": _as_utf8, "default": []}
 
 
 def _run(argv: list[str]) -> int:
     own, command = _split("run", argv)
     host = _host_environment()
     if not own:  # the form of every day: argparse would cost 5 ms
-        host.update(fetch("run", _as_utf8(command)))
+        host.update(fetch("run", [*map(_as_utf8, command)]))
         _exec(command, host)
     options = _run_options(own)
     try:
-        snapshot = fetch("run", _as_utf8(command), options.socket, peer_uid=options.peer_uid)
+        snapshot = fetch("run", [*map(_as_utf8, command)], options.socket, peer_uid=options.peer_uid)
     except HotenvError as error:
         absent = error.code in (EXIT_NO_SESSION, EXIT_UNREACHABLE) or isinstance(error, _NotBelieved)
         if not options.optional or not absent:
@@ -3914,22 +3911,20 @@ def _run(argv: list[str]) -> int:
         _say(f"{str(error).split(';')[0]}; running without one")
         snapshot, options.only = {}, []
     define = _chosen(snapshot, options.only)
-    define.update([text.partition("=")[::2] for text in _as_utf8(options.define)])
-    patterns = _names(options.pass_through)
-    kept = [name for name in host if not options.isolated or _matches(name, patterns)]
-    env = build_isolated_env(host, kept, define, _as_utf8(options.bin))
+    define.update([text.partition("=")[::2] for text in options.define])
+    kept = [name for name in host if not options.isolated or _matches(name, options.pass_through)]
+    env = build_isolated_env(host, kept, define, options.bin)
 
     def become() -> NoReturn:
         if options.guards:
-            sockets = [options.socket] * bool(options.socket)
-            _run_hermetic(options.guards, command, env, snapshot, sockets)
+            _run_hermetic(options.guards, command, env, snapshot, [options.socket])
         _exec(command, env)
 
     if not options.mask:
         become()
     if snapshot:
         _chosen(snapshot, options.no_mask, "--no-mask")
-    redactor = Redactor(snapshot, _names(options.no_mask))  # all: it may ask for the rest
+    redactor = Redactor(snapshot, options.no_mask)  # all: it may ask for the rest
     if redactor.unmaskable:
         names = ", ".join(map(_shown, redactor.unmaskable))
         _say(f"not masked, too short or an everyday word: {names}")
@@ -3945,8 +3940,8 @@ def _run_options(own: list[str]) -> argparse.Namespace:
     add("--only", **_SEVERAL, help="hand over these alone: NAME,PREFIX*,... (no boundary)")
     add("--isolated", action="store_true", help="start from an allowlist (PATH, HOME, TERM, ...)")
     add("--pass", **_SEVERAL, dest="pass_through", help="with --isolated: these of yours too")
-    add("--define", **{**_SEVERAL, "metavar": "NAME=VALUE"}, help="set a variable that is no secret: `ps` shows it")
-    add("--bin", **{**_SEVERAL, "metavar": "DIR"}, help="put a directory before PATH")
+    add("--define", **_REPEATED, metavar="NAME=VALUE", help="set a variable that is no secret: `ps` shows it")
+    add("--bin", **_REPEATED, metavar="DIR", help="put a directory before PATH")
     add("--mask", action="store_true", help="hide the values in output to a file or a pipe")
     add("--no-mask", **_SEVERAL, help="with --mask: let these be seen")
     add("--optional", action="store_true", help="without a session, run the command as it is")
@@ -3961,22 +3956,21 @@ def _run_options(own: list[str]) -> argparse.Namespace:
             ("" in options.bin, "--bin takes a directory, and an empty name would be this one"),
             (options.no_mask and not options.mask, "--no-mask goes with --mask")):
         if wrong:
-            raise HotenvError(EXIT_USAGE, f"run: {message}")
+            raise _usage(f"run: {message}")
     options.guards = _guard_words(options, os.environ) if guarded else []
     return options
 
 
 def _chosen(snapshot: Mapping[str, str], only: Sequence[str], option: str = "--only") -> dict[str, str]:
     """The variables that an option names; a name that fits none is a usage error."""
-    wanted = _names(only)
-    for each in wanted:
+    for each in only:
         if not any([_matches(name, [each]) for name in snapshot]):
             import difflib
             alike = {name.lower(): _shown(name) for name in snapshot}
             near = difflib.get_close_matches(each.lower().rstrip("*"), alike, 5, 0.5) or [*alike][:5]
-            raise HotenvError(EXIT_USAGE, f"{option}: the session has no {_shown(each) or 'empty name'}, but "
-                                          f"{', '.join([alike[name] for name in near]) or 'nothing at all'}")
-    return {name: snapshot[name] for name in snapshot if not only or _matches(name, wanted)}
+            known = ", ".join([alike[name] for name in near]) or "nothing at all"
+            raise _usage(f"{option}: the session has no {_shown(each) or 'empty name'}, but {known}")
+    return {name: snapshot[name] for name in snapshot if not only or _matches(name, only)}
 
 
 def _dump(argv: list[str]) -> int:
@@ -4032,7 +4026,7 @@ def _all_sessions(options: argparse.Namespace) -> list[_Session]:
     """Every session of ours that left a socket, live or dead."""
     import glob
     if options.socket:
-        raise HotenvError(EXIT_USAGE, "--all is every session, --socket names one: take either")
+        raise _usage("--all is every session, --socket names one: take either")
     paths = []
     for base in {_runtime_base(), f"/tmp/hotenv-{os.geteuid()}"}:
         found = _tried(os.stat, base)
@@ -4051,28 +4045,23 @@ def _status(argv: list[str]) -> int:
     add("-q", "--quiet", action="store_true", help="print nothing: the exit code says it")
     options = parser.parse_args(argv)
     found: list[dict[str, Any]] = []
-    failure: HotenvError | None = None
+    failure = HotenvError(EXIT_NO_SESSION, "no session of yours is live")
     sessions: list[Any] = [*_all_sessions(options)] if options.all else [None]  # None: the nearest
     for session in sessions:
-        found.append(dict.fromkeys("live directory socket marker pid since ends".split()))
-        found[-1]["live"] = False
+        found.append({"live": False, **dict.fromkeys("directory socket marker pid since ends".split())})
         try:
             _look(session or _locate(options.socket), options.peer_uid, found[-1])
         except HotenvError as error:
-            failure = error
-    if any([each["live"] for each in found]):
-        failure = None
-    elif options.all:
-        failure = HotenvError(EXIT_NO_SESSION, "no session of yours is live")
-    if options.quiet:
-        return failure.code if failure else 0
+            if not options.all:
+                failure = error
+    live = any([each["live"] for each in found])
     if options.json:
         _write(1, json.dumps(found if options.all else found[0], indent=2) + "\n")
-    elif options.all or not failure:
+    elif not options.quiet and (options.all or live):
         _write(1, "\n".join(map(_status_lines, found)))
-    if failure:
+    if not live and not options.quiet:
         raise failure
-    return 0
+    return 0 if live else failure.code
 
 
 def _status_lines(found: Mapping[str, Any]) -> str:
@@ -4115,8 +4104,8 @@ def _end_session(session: _Session, peer_uid: int | None) -> None:
     shown, (sock, pid, state) = _shown(session.path), _server_of(session, peer_uid)
     if not select.select([sock], [], [], 0)[0]:  # not ended: the process is that of `state`
         if not state:
-            raise HotenvError(EXIT_SYSTEM, f"who serves {shown} cannot be told from here (forwarded, or of another "
-                                           "pid namespace): run `stop` where the session was started")
+            raise HotenvError(EXIT_SYSTEM, f"{shown} is forwarded, or of another pid namespace: run `stop` where "
+                                           "the session was started")
         try:
             os.kill(pid, _signal.SIGTERM)
             os.kill(pid, _signal.SIGCONT)  # a stopped one would wait with its end
@@ -4161,8 +4150,7 @@ def _hermetic(argv: list[str]) -> int:
     _add_guard_options(parser)
     try:
         own, target = _split("hermetic", argv)
-        options = parser.parse_args(own)
-        _run_hermetic(_guard_words(options, os.environ), target, _host_environment())
+        _run_hermetic(_guard_words(parser.parse_args(own), os.environ), target, _host_environment())
     except HotenvError as error:
         raise HotenvError(1, str(error)) from None
 
@@ -4173,14 +4161,12 @@ def _mcp(argv: list[str]) -> int:
     add = parser.add_argument
     add("--policy", metavar="FILE", help='JSON: {"allow": [...], "deny": [...]}, first words; advisory')
     add("--audit", metavar="FILE", help="append a JSON line at the start and end of each command")
-    add("--remote", **{**_SEVERAL, "metavar": "NAME=CMD"},
-        help="let the agent open a shell by CMD, such as `ssh -T host`")
+    add("--remote", **_REPEATED, metavar="NAME=CMD", help="let the agent open a shell by CMD, such as `ssh -T host`")
     add("--no-mask", **_SEVERAL, help="let these values be seen: NAME,PREFIX*,...")
     options = parser.parse_args(argv)
     options.remote = dict([text.partition("=")[::2] for text in options.remote])
     if not all([*options.remote, *options.remote.values()]):
-        raise HotenvError(EXIT_USAGE, "mcp: --remote takes NAME=CMD")
-    options.no_mask = _names(options.no_mask)
+        raise _usage("mcp: --remote takes NAME=CMD")
     _serve_mcp(options)
 
 
@@ -4232,7 +4218,7 @@ base64 and hex that are wrapped, unless the value is at their beginning, and all
 comes at once, but for what may begin a value; what comes after the command's end is lost.
 Not masked, but named on stderr: up to 3 characters, numbers of up to 5 digits, variables of the
 allowlist of --isolated (HOME, PATH, ...), and, in whatever case:
-""", "hermetic": r"""Linux itself (seccomp, Landlock) holds a guard for any program and all it
+""" + _NO_SECRETS, "hermetic": r"""Linux itself (seccomp, Landlock) holds a guard for any program and all it
 starts. In a Python an audit hook in front knows names and paths, and reports. Where the kernel
 cannot (macOS, not x86-64, aarch64 or riscv64, old kernels, some containers), a Python has its
 hook alone, as --trace says; any other program is refused, with 1.
@@ -4268,8 +4254,8 @@ simple commands; what cannot be told apart ($CMD, case) is refused. Advice: make
 --audit: masked, 0600, through no link; a command whose start cannot be written does not run.
 A command has no terminal and an empty stdin. A time limit (30 s) is one Ctrl-C, and 2 s later a
 kill: a new shell has the old one's directory and exports, and the result says shell_restarted.
-What makes itself a daemon (setsid, docker, tmux) outlives its shell. It is no boundary: who
-runs commands can send secrets anywhere.
+What makes itself a daemon (setsid, docker, tmux) outlives its shell. Elsewhere: --remote
+web="ssh -T web.example". It is no boundary: who runs commands can send secrets anywhere.
 """}
 
 
