@@ -3319,12 +3319,10 @@ _MCP_REVISIONS = "2024-11-05 2025-03-26 2025-06-18 2025-11-25".split()
 _MCP_LINE_MAX = 32 << 20  # bytes of one message: the longest command, escaped
 _MCP_SHELLS_MAX = 32  # shells at once: each is a few processes and descriptors
 _MCP_TIMEOUT_MAX = 86400  # seconds that a command may ask for
-_MCP_INSTRUCTIONS = (
-    "Shells with the user's secrets in their environment. Refer to secrets by name ($NAME): values are "
-    "masked in all output. Open a session, run commands in it (directory and variables persist), close it.")
+_MCP_INSTRUCTIONS = ("Shells with the user's secrets in their environment. Refer to secrets by name ($NAME): values "
+                     "are masked in all output. Open a session, run commands in it, close it.")
 _MCP_TOOLS = {  # with the arguments of each
-    "session_open": ("Open a bash with the user's secrets in its environment. Returns its id and their names.",
-                     "cwd isolated remote"),
+    "session_open": ("Open a bash with the user's secrets. Returns its id and their names.", "cwd isolated remote"),
     "session_exec": ("Run a command and wait for its end. Returns stdout, stderr, exit_code, cwd as JSON, secrets "
                      "masked. State persists, unless shell_restarted: then only directory and exports do. Start "
                      "servers with a trailing &; what they print comes as `background` with the next command.",
@@ -3437,10 +3435,11 @@ class _McpServer:
         with self._writing:
             _write(self._output, text)
 
-    def _tell(self, number: object, content: object, failed: bool = False) -> None:
+    def _tell(self, number: object, content: object) -> None:
         """The result of a tool: one text, JSON unless it is a sentence about what went wrong."""
         import json
-        text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+        failed = isinstance(content, str)
+        text = content if failed else json.dumps(content, ensure_ascii=False)
         self._send(number, result={"content": [{"type": "text", "text": text}], "isError": failed})
 
     def _call(self, number: str | int, params: Mapping[str, Any]) -> None:
@@ -3455,7 +3454,7 @@ class _McpServer:
         elif not shell and "session" in arguments:
             wrong = wrong or "that session is not open: see session_list, session_open"
         if wrong:
-            return self._tell(number, wrong, failed=True)
+            return self._tell(number, wrong)
         if name == "session_list":
             return self._tell(number, [{"session": one.name, "where": one.where, "cwd": one.session.cwd}
                                        for one in [*self.shells.values()] if one.session])
@@ -3478,11 +3477,11 @@ class _McpServer:
 
     def _work(self, number: object, shell: _McpShell, arguments: Mapping[str, Any], stop: threading.Event) -> None:
         """Open it, or run a command in it. A cancelled call ends as by a time limit, unanswered."""
-        content, failed = None, True
+        content: object = None
+        act = self._execute if "command" in arguments else self._open
         try:
             if not stop.is_set():
-                act = self._execute if "command" in arguments else self._open
-                content, failed = act(shell, arguments, stop), False
+                content = act(shell, arguments, stop)
         except HotenvError as error:
             content = str(error)
         except Exception as error:  # its text might quote a value, as a traceback would
@@ -3491,7 +3490,7 @@ class _McpServer:
             self.close(shell)
         self._running.pop(number, None)
         if not stop.is_set():
-            self._tell(number, content, failed)
+            self._tell(number, content)
 
     def _open(self, shell: _McpShell, arguments: Mapping[str, Any], _: object) -> object:
         options, shell.path = self._options, _locate(self._options.socket).path
@@ -3525,8 +3524,6 @@ def _serve_mcp(options: argparse.Namespace) -> NoReturn:
     """Serve stdin and stdout until stdin ends or a signal comes; then every shell ends too."""
     import signal
     _harden()
-    if options.policy is not None:
-        options.policy = _load_policy(options.policy)
     if options.audit is not None:
         os.close(_open_private(options.audit, "audit file"))
     if os.isatty(0):
@@ -3543,12 +3540,11 @@ def _serve_mcp(options: argparse.Namespace) -> NoReturn:
     for each in ends:
         signal.signal(each, leave)
     try:
-        whole = True
-        with open(0, "rb", closefd=False) as lines:
-            for line in iter(lambda: lines.readline(_MCP_LINE_MAX), b""):
-                if whole and line.strip():
-                    server.take(line)
-                whole = line.endswith(b"\n")  # of a line that is too long, the beginning is no JSON
+        lines, whole = open(0, "rb", closefd=False), True
+        for line in iter(lambda: lines.readline(_MCP_LINE_MAX), b""):
+            if whole and line.strip():
+                server.take(line)
+            whole = line.endswith(b"\n")  # of a line that is too long, the beginning is no JSON
     except KeyboardInterrupt:
         pass  # as the end of stdin
     finally:
@@ -3887,12 +3883,9 @@ def _as_utf8(word: str) -> str:
     return os.fsencode(word).decode("utf-8", "surrogateescape")
 
 
-def _names(word: str) -> list[str]:
-    return [name.strip() for name in _as_utf8(word).split(",")]
-
-
-_SEVERAL: dict[str, Any] = {"metavar": "NAMES", "action": "extend", "type": _names, "default": []}
-_REPEATED: dict[str, Any] = {"action": "append", "type": _as_utf8, "default": []}
+_REPEATED: dict[str, Any] = {"action": "append", "default": [], "type": _as_utf8}
+_NAMES: dict[str, Any] = {"action": "extend", "default": [], "metavar": "NAMES",
+                          "type": lambda text: [name.strip() for name in _as_utf8(text).split(",")]}
 
 
 def _run(argv: list[str]) -> int:
@@ -3937,13 +3930,13 @@ def _run_options(own: list[str]) -> argparse.Namespace:
                      "Guards (--no-network, ...): hotenv hermetic --help")
     parser.usage = "hotenv run [options] -- COMMAND [ARG...]"
     add = parser.add_argument
-    add("--only", **_SEVERAL, help="hand over these alone: NAME,PREFIX*,... (no boundary)")
+    add("--only", **_NAMES, help="hand over these alone: NAME,PREFIX*,... (no boundary)")
     add("--isolated", action="store_true", help="start from an allowlist (PATH, HOME, TERM, ...)")
-    add("--pass", **_SEVERAL, dest="pass_through", help="with --isolated: these of yours too")
+    add("--pass", **_NAMES, dest="pass_through", help="with --isolated: these of yours too")
     add("--define", **_REPEATED, metavar="NAME=VALUE", help="set a variable that is no secret: `ps` shows it")
     add("--bin", **_REPEATED, metavar="DIR", help="put a directory before PATH")
     add("--mask", action="store_true", help="hide the values in output to a file or a pipe")
-    add("--no-mask", **_SEVERAL, help="with --mask: let these be seen")
+    add("--no-mask", **_NAMES, help="with --mask: let these be seen")
     add("--optional", action="store_true", help="without a session, run the command as it is")
     if not {"-h", "--help"} & set(own):  # where a screen has no room for them
         _add_guard_options(parser)
@@ -3977,7 +3970,7 @@ def _dump(argv: list[str]) -> int:
     parser = _parser("dump", "Print the session's environment.",
                      "  hotenv dump --only TOKEN --format value | docker login --password-stdin")
     add = parser.add_argument
-    add("--only", **_SEVERAL, help="print these alone: NAME,PREFIX*,...")
+    add("--only", **_NAMES, help="print these alone: NAME,PREFIX*,...")
     add("--format", metavar="FORMAT", choices=[*_FORMATS], default="plain", help="plain (KEY=VALUE), dotenv "
         "(to be parsed), sh (for eval), json, nul, names, value (one, raw)")
     add("--json", action="store_const", dest="format", const="json", help="as --format json")
@@ -4159,10 +4152,10 @@ def _mcp(argv: list[str]) -> int:
     parser = _parser("mcp", "Shells with the session's environment for an agent, masked: MCP on stdio.",
                      "  claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log")
     add = parser.add_argument
-    add("--policy", metavar="FILE", help='JSON: {"allow": [...], "deny": [...]}, first words; advisory')
+    add("--policy", metavar="FILE", type=_load_policy, help='JSON: {"allow": [...], "deny": [...]}, first words; advisory')
     add("--audit", metavar="FILE", help="append a JSON line at the start and end of each command")
     add("--remote", **_REPEATED, metavar="NAME=CMD", help="let the agent open a shell by CMD, such as `ssh -T host`")
-    add("--no-mask", **_SEVERAL, help="let these values be seen: NAME,PREFIX*,...")
+    add("--no-mask", **_NAMES, help="let these values be seen: NAME,PREFIX*,...")
     options = parser.parse_args(argv)
     options.remote = dict([text.partition("=")[::2] for text in options.remote])
     if not all([*options.remote, *options.remote.values()]):
@@ -4187,9 +4180,8 @@ advanced:
 
 A session ends after 5 idle minutes. See `hotenv COMMAND --help`.
 """, "sessions": r"""Which one: --socket PATH, else HOTENV_SOCKET, else the nearest .hotenv
-upward; `serve` heeds only that. Marker and server must be yours or root's; --peer-uid N allows
-user N's server. $XDG_RUNTIME_DIR/hotenv, or /tmp/hotenv-UID, holds ID.sock, whose time is the
-session's end; ID, a link to the project; guards-*, copies of hotenv for guarded programs.
+upward; `serve` heeds only that. The time of its socket file is a session's end. In the same
+directory, guards-* are copies of hotenv for guarded programs.
 A container gets one socket, and no more:
     SOCKET=$(cut -d= -f2- .hotenv)
     docker run --rm -v "$SOCKET:/s.sock" -v "$PWD/hotenv.py:/hotenv.py:ro" python:3 \
@@ -4218,27 +4210,26 @@ base64 and hex that are wrapped, unless the value is at their beginning, and all
 comes at once, but for what may begin a value; what comes after the command's end is lost.
 Not masked, but named on stderr: up to 3 characters, numbers of up to 5 digits, variables of the
 allowlist of --isolated (HOME, PATH, ...), and, in whatever case:
-""" + _NO_SECRETS, "hermetic": r"""Linux itself (seccomp, Landlock) holds a guard for any program and all it
-starts. In a Python an audit hook in front knows names and paths, and reports. Where the kernel
-cannot (macOS, not x86-64, aarch64 or riscv64, old kernels, some containers), a Python has its
-hook alone, as --trace says; any other program is refused, with 1.
+""" + _NO_SECRETS, "hermetic": r"""Linux itself (seccomp, Landlock) holds a guard for any
+program and all it starts; in a Python an audit hook in front knows names and paths. Where
+Linux cannot (not x86-64, aarch64 or riscv64, an old one, some containers) a Python has its hook
+alone, as --trace says, as on macOS; any other program is refused, with 1.
 --no-network. Kernel: sockets but unix, netlink and TCP; connecting by TCP (before Linux 6.7 all
   TCP, but for a Python); io_uring. Hook: looking up names, listening for other machines.
   Neither: unix sockets by path (docker.sock), connections that are open already.
---allow-localhost, --allow-domain D: for a Python alone. Where clouds hand out credentials
-  (169.254.169.254, ...), only that very name opens it.
+--allow-localhost (as net-hermetic has it), --allow-domain D: for a Python alone. Where clouds
+  hand out credentials (169.254.169.254, ...), only that very name opens it.
 --no-subprocess. Kernel: fork, exec; threads stay. Neither: asking systemd, docker or cron to
   start something. A script of `#!/usr/bin/env node`: -- node script.js.
 --fs-readonly[=PATH], --fs-write PATH. Kernel: writing (Linux 6.2), but below --fs-write, to
   /dev/null and its like, /dev/shm, stdout, stderr; without --fs-write chmod and chown too.
   Hook: reads outside PATH (=/ allows all; sqlite's ATTACH is not seen); others take =/ alone.
---strict-imports: the hook alone. --profile net-hermetic allows localhost.
 Any guard: sessions do not answer, sudo gains nothing, 32-bit programs are killed. Children drop
 the hook, not the kernel's part, by PYTHONPATH=... in a shell, `python -I`, -E or -S, `env -i`,
 or as another user. Python code that looks for the hook can get round it.
-Exit status: 2 when the first process's hook blocked something, even if the program went on; 1
-when hotenv could not do its part; else the program's own, which may be 2. What only the kernel
-refused ("Permission denied"), a child was refused, or came before an exec does not show in it.
+Exit status: 2 when the first process's hook blocked something, even if the program went on; the
+program's own may be 2, too. What only the kernel refused ("Permission denied"), a child was
+refused, or came before an exec does not show in it. --strict-imports is the hook's alone.
 Targets: a command, a path, `python3 ...`, module, pkg.module:callable. --trace: each block.
 Configuration: [tool.hermetic] in ./pyproject.toml, or ./HERMETIC.toml (Python 3.11), as
 no-network = true; HERMETIC_FLAGS, _PROFILE, _FS_ROOT; the command line. Guards add up; what
