@@ -3350,7 +3350,7 @@ def _mcp_tools(remotes: Iterable[str]) -> dict[str, dict[str, Any]]:
     return tools
 
 
-def _mcp_wrong(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
+def _mcp_wrong(schema: Mapping[str, Any], arguments: Mapping[str, Any], shells: Mapping[str, _McpShell]) -> str:
     """What is wrong with a tool's arguments, or ''."""
     kinds = {"string": (str,), "boolean": (bool,), "number": (int, float)}
     for name in [*schema["required"], *arguments]:
@@ -3363,6 +3363,8 @@ def _mcp_wrong(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
             return f"the argument {name} must be a {expected['type']} {expected.get('enum', '')}"
         if name == "timeout" and not 0 < value <= _MCP_TIMEOUT_MAX:
             return f"the argument timeout must be above 0 and at most {_MCP_TIMEOUT_MAX}"
+        if name == "session" and value not in shells:
+            return "that session is not open: see session_list, session_open"
     return ""
 
 
@@ -3447,14 +3449,12 @@ class _McpServer:
         name, arguments = params.get("name"), params.get("arguments") or {}
         if not isinstance(name, str) or name not in self._tools or not isinstance(arguments, dict):
             raise HotenvError(-32602, "no such tool, or its arguments are no object")
-        wrong = _mcp_wrong(self._tools[name]["inputSchema"], arguments)
-        shell = None if wrong else self.shells.get(arguments.get("session", ""))
-        if name == "session_open" and len(self.shells) >= _MCP_SHELLS_MAX:
-            wrong = wrong or f"{_MCP_SHELLS_MAX} sessions are open: close one"
-        elif not shell and "session" in arguments:
-            wrong = wrong or "that session is not open: see session_list, session_open"
+        wrong = _mcp_wrong(self._tools[name]["inputSchema"], arguments, self.shells)
+        if not wrong and name == "session_open" and len(self.shells) >= _MCP_SHELLS_MAX:
+            wrong = f"{_MCP_SHELLS_MAX} sessions are open: close one"
         if wrong:
             return self._tell(number, wrong)
+        shell = self.shells.get(arguments.get("session", ""))
         if name == "session_list":
             return self._tell(number, [{"session": one.name, "where": one.where, "cwd": one.session.cwd}
                                        for one in [*self.shells.values()] if one.session])
@@ -3769,8 +3769,6 @@ def _read_environment(prompt: bool) -> tuple[bytes, int]:
     if not data:
         _say("stdin is empty, and so is this session: did the left side of the pipe fail?")
     env = resolve_env(_parse_entries(bytes(data)), _host_environment(), _ask if prompt else None)
-    if not prompt and os.isatty(2) and any([value.startswith("?") for value in env.values()]):
-        _say("a value that begins with `?` is taken as it is: to be asked for it, use --prompt")
     if os.environ.get("HOTENV_SOCKET") and os.isatty(2):
         _say("HOTENV_SOCKET is set: `run` asks that session, not this one, until you unset it")
     return _encode_message({"env": env}), len(env)
@@ -3902,7 +3900,7 @@ def _run(argv: list[str]) -> int:
         if not options.optional or not absent:
             raise
         _say(f"{str(error).split(';')[0]}; running without one")
-        snapshot, options.only = {}, []
+        snapshot, options.only, options.no_mask = {}, [], []
     define = _chosen(snapshot, options.only)
     define.update([text.partition("=")[::2] for text in options.define])
     kept = [name for name in host if not options.isolated or _matches(name, options.pass_through)]
@@ -3915,12 +3913,10 @@ def _run(argv: list[str]) -> int:
 
     if not options.mask:
         become()
-    if snapshot:
-        _chosen(snapshot, options.no_mask, "--no-mask")
+    _chosen(snapshot, options.no_mask, "--no-mask")
     redactor = Redactor(snapshot, options.no_mask)  # all: it may ask for the rest
     if redactor.unmaskable:
-        names = ", ".join(map(_shown, redactor.unmaskable))
-        _say(f"not masked, too short or an everyday word: {names}")
+        _say(f"not masked, too short or an everyday word: {', '.join(map(_shown, redactor.unmaskable))}")
     return _run_masked(become, redactor)
 
 
@@ -4166,7 +4162,7 @@ def _mcp(argv: list[str]) -> int:
 _TOPICS = {"help": r"""usage: hotenv COMMAND [options]
 
 everyday:
-  serve < secrets.env     read NAME=value lines, hold them in memory, for this directory
+  serve < secrets.env     read NAME=value lines, hold them until 5 idle minutes have passed
   run -- COMMAND...       run a command with them, from here or below
   status                  is there a session, and until when
   stop                    end it
@@ -4177,8 +4173,6 @@ advanced:
   mcp                     shells for an agent that must not see the values
   shellenv                a shell function `hotenv` that starts fast
   help [TOPIC], version   masking, hermetic, mcp, dotenv, sessions, or a command
-
-A session ends after 5 idle minutes. See `hotenv COMMAND --help`.
 """, "sessions": r"""Which one: --socket PATH, else HOTENV_SOCKET, else the nearest .hotenv
 upward; `serve` heeds only that. The time of its socket file is a session's end. In the same
 directory, guards-* are copies of hotenv for guarded programs.
