@@ -3363,8 +3363,8 @@ def _mcp_wrong(schema: Mapping[str, Any], arguments: Mapping[str, Any], shells: 
             return f"the argument {name} must be a {expected['type']} {expected.get('enum', '')}"
         if name == "timeout" and not 0 < value <= _MCP_TIMEOUT_MAX:
             return f"the argument timeout must be above 0 and at most {_MCP_TIMEOUT_MAX}"
-        if name == "session" and value not in shells:
-            return "that session is not open: see session_list, session_open"
+    if "session" in arguments and arguments["session"] not in shells:
+        return "that session is not open: see session_list, session_open"
     return ""
 
 
@@ -4173,10 +4173,7 @@ advanced:
   mcp                     shells for an agent that must not see the values
   shellenv                a shell function `hotenv` that starts fast
   help [TOPIC], version   masking, hermetic, mcp, dotenv, sessions, or a command
-""", "sessions": r"""Which one: --socket PATH, else HOTENV_SOCKET, else the nearest .hotenv
-upward; `serve` heeds only that. The time of its socket file is a session's end. In the same
-directory, guards-* are copies of hotenv for guarded programs.
-A container gets one socket, and no more:
+""", "sessions": r"""A container gets one socket, and no more:
     SOCKET=$(cut -d= -f2- .hotenv)
     docker run --rm -v "$SOCKET:/s.sock" -v "$PWD/hotenv.py:/hotenv.py:ro" python:3 \
         python3 /hotenv.py run --socket /s.sock --peer-uid "$(id -u)" -- ./test.sh
@@ -4184,8 +4181,6 @@ Another host: ssh forwards the socket to a directory there that is yours alone. 
     ssh host 'mkdir -p -m 700 ~/.hotenv-forward && rm -f ~/.hotenv-forward/s.sock'
     ssh -o ExitOnForwardFailure=yes -R /home/me/.hotenv-forward/s.sock:"$SOCKET" host
     host$ hotenv run --socket ~/.hotenv-forward/s.sock -- ./deploy.sh
-A request is a line of JSON, {"command":"dump"} or {"command":"run","args":["ls"]} (for the
-log); its answer {"env":{"NAME":"..."}} or {"error":"BAD_REQUEST","message":"..."}.
 """, "dotenv": r"""NAME=value or export NAME=value; names are letters, digits, _ . and -. Blanks
 around either do not count; # begins a comment at the start of a line or after a blank; the last
 of several wins. '...' is literal, but for \\ and \'; "..." knows \n \r \t \\ \" \' \a \b \f \v;
