@@ -3323,10 +3323,9 @@ _MCP_INSTRUCTIONS = ("Shells with the user's secrets in their environment. Refer
                      "are masked in all output. Open a session, run commands in it, close it.")
 _MCP_TOOLS = {  # with the arguments of each
     "session_open": ("Open a bash with the user's secrets. Returns its id and their names.", "cwd isolated remote"),
-    "session_exec": ("Run a command and wait for its end. Returns stdout, stderr, exit_code, cwd as JSON, secrets "
-                     "masked. State persists, unless shell_restarted: then only directory and exports do. Start "
-                     "servers with a trailing &; what they print comes as `background` with the next command.",
-                     "session command timeout"),
+    "session_exec": ("Run a command and wait for its end. Returns stdout, stderr, exit_code, cwd as JSON, masked. "
+                     "State persists, unless shell_restarted: then only directory and exports do. Start servers with "
+                     "a trailing &; the next result has their output as `background`.", "session command timeout"),
     "session_list": ("List the open sessions.", ""),
     "session_close": ("End a session and everything that runs in it.", "session")}
 _MCP_ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -3496,9 +3495,8 @@ class _McpServer:
         options, shell.path = self._options, _locate(self._options.socket).path
         environment = fetch("run", ["mcp", "session_open"], shell.path, peer_uid=options.peer_uid)
         session = shell.session = ShellSession(
-            environment, remote=options.remote.get(shell.where), cwd=arguments.get("cwd"),
-            isolated=arguments.get("isolated", False),
-            policy=options.policy, audit=options.audit, no_mask=options.no_mask)
+            environment, remote=options.remote.get(shell.where), cwd=arguments.get("cwd"), policy=options.policy,
+            isolated=arguments.get("isolated", False), audit=options.audit, no_mask=options.no_mask)
         return {"session": shell.name, "cwd": session.cwd, "secrets": sorted(environment),
                 "unmaskable": session.unmaskable, "not_exported": session.omitted}
 
@@ -3965,11 +3963,10 @@ def _chosen(snapshot: Mapping[str, str], only: Sequence[str], option: str = "--o
 def _dump(argv: list[str]) -> int:
     parser = _parser("dump", "Print the session's environment.",
                      "  hotenv dump --only TOKEN --format value | docker login --password-stdin")
-    add = parser.add_argument
-    add("--only", **_NAMES, help="print these alone: NAME,PREFIX*,...")
-    add("--format", metavar="FORMAT", choices=[*_FORMATS], default="plain", help="plain (KEY=VALUE), dotenv "
-        "(to be parsed), sh (for eval), json, nul, names, value (one, raw)")
-    add("--json", action="store_const", dest="format", const="json", help="as --format json")
+    parser.add_argument("--only", **_NAMES, help="print these alone: NAME,PREFIX*,...")
+    parser.add_argument("--format", metavar="FORMAT", choices=[*_FORMATS], default="plain", help="plain (KEY=VALUE), "
+                        "dotenv (to be parsed), sh (for eval), json, nul, names, value (one, raw)")
+    parser.add_argument("--json", action="store_const", dest="format", const="json", help="as --format json")
     options = parser.parse_args(argv)
     _harden()  # a core of ours would hold the values
     snapshot = fetch("dump", (), options.socket, peer_uid=options.peer_uid)
@@ -3977,8 +3974,7 @@ def _dump(argv: list[str]) -> int:
 
 
 def _server_of(session: _Session, peer_uid: int | None) -> tuple[socket.socket, int, str]:
-    """A connection, the server's process, and its state as a letter of `ps` (T: stopped), or '' if
-    that process is not to be seen, or is no server of ours."""
+    """A connection, the server's pid, and its state as in `ps` (T: stopped), or '' if it is not seen, or not ours."""
     sock: socket.socket = _connect(session, peer_uid)
     pid = _peer(sock)[0]
     if sys.platform != "linux":
@@ -4148,7 +4144,7 @@ def _mcp(argv: list[str]) -> int:
     parser = _parser("mcp", "Shells with the session's environment for an agent, masked: MCP on stdio.",
                      "  claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log")
     add = parser.add_argument
-    add("--policy", metavar="FILE", type=_load_policy, help='JSON: {"allow": [...], "deny": [...]}, first words; advisory')
+    add("--policy", metavar="FILE", type=_load_policy, help='JSON: {"allow": [...], "deny": [...]}, first words; advice')
     add("--audit", metavar="FILE", help="append a JSON line at the start and end of each command")
     add("--remote", **_REPEATED, metavar="NAME=CMD", help="let the agent open a shell by CMD, such as `ssh -T host`")
     add("--no-mask", **_NAMES, help="let these values be seen: NAME,PREFIX*,...")
@@ -4220,9 +4216,6 @@ Exit status: 2 when the first process's hook blocked something, even if the prog
 program's own may be 2, too. What only the kernel refused ("Permission denied"), a child was
 refused, or came before an exec does not show in it. --strict-imports is the hook's alone.
 Targets: a command, a path, `python3 ...`, module, pkg.module:callable. --trace: each block.
-Configuration: [tool.hermetic] in ./pyproject.toml, or ./HERMETIC.toml (Python 3.11), as
-no-network = true; HERMETIC_FLAGS, _PROFILE, _FS_ROOT; the command line. Guards add up; what
-loosens one counts from where it is switched on last, or later. `run` reads these if given one.
 """, "mcp": r"""Shells for an agent that must not see the values. Start `hotenv serve` first:
 each call starts its idle time anew, --max-age bounds it; when it ends, they close at the next
 call. Tools: session_open, _exec, _list, _close. Revisions 2024-11-05 to 2025-11-25. For
