@@ -3385,7 +3385,7 @@ class _McpServer:
         import threading
         self._output, self._options, self._tools = output, options, _mcp_tools(options.remote)
         self.shells: dict[str, _McpShell] = {}
-        self._running: dict[object, threading.Event] = {}  # what cancels each open call
+        self._running: dict[str, threading.Event] = {}  # what cancels each open call, by its id as repr() has it
         self._count, self._writing = 0, threading.Lock()
 
     def take(self, line: bytes) -> None:
@@ -3408,9 +3408,9 @@ class _McpServer:
             if number is not None:
                 self._request(number, method, params)
             elif method == "notifications/cancelled" and isinstance(params, dict):
-                call = params.get("requestId")
-                if isinstance(call, (str, int)) and call in self._running:
-                    self._running[call].set()
+                stop = self._running.get(repr(params.get("requestId")))
+                if stop:
+                    stop.set()
         except HotenvError as error:
             self._send(number, error={"code": error.code, "message": str(error)})
 
@@ -3464,7 +3464,7 @@ class _McpServer:
             self._count += 1
             shell = _McpShell(f"s{self._count}", arguments.get("remote", "this machine"))
             self.shells[shell.name] = shell
-        stop = self._running[number] = threading.Event()
+        stop = self._running[repr(number)] = threading.Event()
         shell.thread.submit(self._work, number, shell, arguments, stop)
 
     def close(self, *shells: _McpShell) -> None:
@@ -3487,7 +3487,7 @@ class _McpServer:
             content = getattr(error, "strerror", None) or f"internal error: {type(error).__name__}"
         if not shell.session:
             self.close(shell)
-        self._running.pop(number, None)
+        self._running.pop(repr(number), None)
         if not stop.is_set():
             self._tell(number, content)
 
@@ -3624,12 +3624,11 @@ def _formatted(env: Mapping[str, str], form: str) -> str:
             raise _usage(f"dump: {form} cannot carry {_shown(name)}: try --only, or --format nul")
         if form == "sh":
             value = value.replace("'", "'\\''")
-        elif form == "dotenv":  # as parse_dotenv reads it; only "..." has an escape for a CR
-            quote = '"' if "\r" in value else "'"
-            value = value.replace("\\", "\\\\").replace(quote, "\\" + quote)
-            if quote == '"':
-                value = value.replace("\r", "\\r").replace("${", "\\${")
-            value = quote + value + quote
+        elif form == "dotenv" and "\r" in value:  # only "..." has an escape for it
+            escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "\\r").replace("${", "\\${")
+            value = f'"{escaped}"'
+        elif form == "dotenv":  # as parse_dotenv reads it
+            value = "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
         pieces.append(variable.format(name, value))
     if form == "json":
         return json.dumps(env, indent=2, ensure_ascii=False) + "\n"
@@ -4121,8 +4120,7 @@ def _shellenv(argv: list[str]) -> int:
                f"Loader('hotenv', {path!r}).exec_module(hotenv); sys.exit(hotenv.main())")
     words = " ".join(map(shlex.quote, [sys.executable or "python3", "-I", "-S", "-c", program]))
     if shell == "fish":
-        words = words.replace("\\", "\\\\")
-        return _write(1, f"function hotenv; {words} $argv; end\n")
+        return _write(1, "function hotenv; " + words.replace("\\", "\\\\") + " $argv; end\n")
     return _write(1, f'hotenv() {{ {words} "$@"; }}\n')
 
 
@@ -4144,7 +4142,7 @@ def _mcp(argv: list[str]) -> int:
     parser = _parser("mcp", "Shells with the session's environment for an agent, masked: MCP on stdio.",
                      "  claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log")
     add = parser.add_argument
-    add("--policy", metavar="FILE", type=_load_policy, help='JSON: {"allow": [...], "deny": [...]}, first words; advice')
+    add("--policy", metavar="FILE", type=_load_policy, help='JSON {"allow": [...], "deny": [...]}, of first words')
     add("--audit", metavar="FILE", help="append a JSON line at the start and end of each command")
     add("--remote", **_REPEATED, metavar="NAME=CMD", help="let the agent open a shell by CMD, such as `ssh -T host`")
     add("--no-mask", **_NAMES, help="let these values be seen: NAME,PREFIX*,...")
@@ -4184,8 +4182,7 @@ both may span lines. By --prompt a bare ?text is asked for, showing text; NAME=?
 $NAME is literal. ${NAME} is what an earlier line set, else what the environment of `serve` has,
 else empty; :-word, -word, :+word, +word, :?word and ?word work as in a shell, and nest.
 One malformed line refuses all. So do a name without =, unless exported after its definition, an
-odd ${ (\${ is a literal one), NUL, bad UTF-8, and references to over 64 MiB. A wrapped base64
-line like c2Vj= is an entry: quote it.
+odd ${ (\${ is a literal one), NUL, bad UTF-8, and references to over 64 MiB.
 """, "masking": r"""`run --mask`, mcp, ShellSession and Redactor show a value of the session,
 also one that --only left out, as [hidden:NAME]: as it is, in base64 (at any offset, URL-safe
 too), hex, percent-encoding, JSON, HTML, shell quoting, Python's repr; of several lines, also
@@ -4216,10 +4213,9 @@ Exit status: 2 when the first process's hook blocked something, even if the prog
 program's own may be 2, too. What only the kernel refused ("Permission denied"), a child was
 refused, or came before an exec does not show in it. --strict-imports is the hook's alone.
 Targets: a command, a path, `python3 ...`, module, pkg.module:callable. --trace: each block.
-""", "mcp": r"""Shells for an agent that must not see the values. Start `hotenv serve` first:
-each call starts its idle time anew, --max-age bounds it; when it ends, they close at the next
-call. Tools: session_open, _exec, _list, _close. Revisions 2024-11-05 to 2025-11-25. For
-.mcp.json, Claude Desktop, Cursor, Gemini CLI (VS Code has "servers", "type": "stdio"):
+""", "mcp": r"""Shells for an agent that must not see the values. They close at the
+first call after their session's end. Revisions 2024-11-05 to 2025-11-25. For .mcp.json, Claude
+Desktop, Cursor, Gemini CLI (VS Code has "servers", "type": "stdio"):
     {"mcpServers": {"hotenv": {"command": "sh",
         "args": ["-c", "cd /path/to/project && exec python3 hotenv.py mcp"]}}}
 --policy: {"allow": ["git", "make"], "deny": ["sudo"]}, or one of them: first words of all
