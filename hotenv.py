@@ -3349,7 +3349,7 @@ def _mcp_tools(remotes: Iterable[str]) -> dict[str, dict[str, Any]]:
     return tools
 
 
-def _mcp_wrong(schema: Mapping[str, Any], arguments: Mapping[str, Any], shells: Mapping[str, _McpShell]) -> str:
+def _mcp_wrong(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     """What is wrong with a tool's arguments, or ''."""
     kinds = {"string": (str,), "boolean": (bool,), "number": (int, float)}
     for name in [*schema["required"], *arguments]:
@@ -3362,8 +3362,6 @@ def _mcp_wrong(schema: Mapping[str, Any], arguments: Mapping[str, Any], shells: 
             return f"the argument {name} must be a {expected['type']} {expected.get('enum', '')}"
         if name == "timeout" and not 0 < value <= _MCP_TIMEOUT_MAX:
             return f"the argument timeout must be above 0 and at most {_MCP_TIMEOUT_MAX}"
-    if "session" in arguments and arguments["session"] not in shells:
-        return "that session is not open: see session_list, session_open"
     return ""
 
 
@@ -3448,12 +3446,14 @@ class _McpServer:
         name, arguments = params.get("name"), params.get("arguments") or {}
         if not isinstance(name, str) or name not in self._tools or not isinstance(arguments, dict):
             raise HotenvError(-32602, "no such tool, or its arguments are no object")
-        wrong = _mcp_wrong(self._tools[name]["inputSchema"], arguments, self.shells)
-        if not wrong and name == "session_open" and len(self.shells) >= _MCP_SHELLS_MAX:
-            wrong = f"{_MCP_SHELLS_MAX} sessions are open: close one"
+        wrong = _mcp_wrong(self._tools[name]["inputSchema"], arguments)
+        shell = None if wrong else self.shells.get(arguments.get("session", ""))
+        if name == "session_open" and len(self.shells) >= _MCP_SHELLS_MAX:
+            wrong = wrong or f"{_MCP_SHELLS_MAX} sessions are open: close one"
+        elif not shell and "session" in arguments:
+            wrong = wrong or "that session is not open: see session_list, session_open"
         if wrong:
             return self._tell(number, wrong)
-        shell = self.shells.get(arguments.get("session", ""))
         if name == "session_list":
             return self._tell(number, [{"session": one.name, "where": one.where, "cwd": one.session.cwd}
                                        for one in [*self.shells.values()] if one.session])
@@ -3879,7 +3879,7 @@ def _as_utf8(word: str) -> str:
 
 
 _REPEATED: dict[str, Any] = {"action": "append", "default": [], "type": _as_utf8}
-_NAMES: dict[str, Any] = {"action": "extend", "default": [], "metavar": "NAMES",
+_NAMES: dict[str, Any] = {"action": "extend", "default": [], "metavar": "NAMES",  # with commas, repeated, or both
                           "type": lambda text: [name.strip() for name in _as_utf8(text).split(",")]}
 
 
@@ -4142,7 +4142,7 @@ def _mcp(argv: list[str]) -> int:
     parser = _parser("mcp", "Shells with the session's environment for an agent, masked: MCP on stdio.",
                      "  claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log")
     add = parser.add_argument
-    add("--policy", metavar="FILE", type=_load_policy, help='JSON {"allow": [...], "deny": [...]}, of first words')
+    add("--policy", metavar="FILE", type=_load_policy, help='{"allow": [...], "deny": [...]}: first words; advisory')
     add("--audit", metavar="FILE", help="append a JSON line at the start and end of each command")
     add("--remote", **_REPEATED, metavar="NAME=CMD", help="let the agent open a shell by CMD, such as `ssh -T host`")
     add("--no-mask", **_NAMES, help="let these values be seen: NAME,PREFIX*,...")
