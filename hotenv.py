@@ -47,14 +47,16 @@ import time
 # interpreter, when installed, instead of 1.3. All else imports the public ones.
 import _signal  # type: ignore[import-not-found]
 import _socket
+# No number in JSON is ever wanted, so none is computed; `int` refuses NaN.
+_JSON_RULES: dict[str, Any] = {"parse_int": len, "parse_float": len, "parse_constant": int, "strict": True,
+                               "object_hook": None, "object_pairs_hook": None}
 try:
-    from _json import encode_basestring_ascii as _json_quoted, make_scanner as _json_scanner
+    from _json import encode_basestring_ascii as _json_quoted, make_scanner
+    _scan_json: Any = make_scanner(type("Rules", (), _JSON_RULES))  # type: ignore[arg-type]
 except ImportError:  # an interpreter that is built otherwise
     from json import JSONDecoder
     from json.encoder import encode_basestring_ascii as _json_quoted
-
-    def _json_scanner(rules: Any) -> Any:  # type: ignore[no-redef]
-        return JSONDecoder(parse_int=len, parse_float=len, parse_constant=int).raw_decode
+    _scan_json = JSONDecoder(**_JSON_RULES).raw_decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -517,15 +519,7 @@ def _find_marker() -> str | None:
         depth = os.getcwd().count("/")
     except OSError as error:
         raise _system_error(error, "cannot tell the current directory (was it removed?)") from None
-    for path in ["../" * level + MARKER for level in range(depth + 1)]:
-        try:
-            os.lstat(path)
-            return path
-        except FileNotFoundError:
-            pass
-        except OSError:
-            break
-    return None
+    return next(filter(os.path.lexists, ["../" * level + MARKER for level in range(depth + 1)]), None)
 
 
 def _read_marker(path: str, directory: int | None = None) -> str:
@@ -716,20 +710,11 @@ def _lock(directory: int) -> int:
 # One JSON line each way: bytes into a request or a snapshot, and back. Knows nothing of sockets.
 
 
-class _JsonRules:
-    """How JSON is read: no number is ever wanted, so none is computed; `int` refuses NaN."""
-
-    strict = True
-    object_hook = object_pairs_hook = None
-    parse_int = parse_float = len
-    parse_constant = int
-
-
-def _json_object(line: bytes | bytearray, scan: Callable[[str, int], Any]) -> dict[str, Any] | None:
+def _json_object(line: bytes | bytearray) -> dict[str, Any] | None:
     """The object that a line is; None if it is anything else, or more."""
     try:
         text = line.decode("utf-8").strip(" \t\r\n")
-        found, end = scan(text, 0)
+        found, end = _scan_json(text, 0)
     except (ValueError, StopIteration, RecursionError, SystemError):  # the last: json is not loaded
         return None
     return found if end == len(text) and isinstance(found, dict) else None
@@ -739,19 +724,14 @@ def _encode_request(command: str, args: Iterable[str]) -> bytes:
     """A request that the server takes: of arguments that are too long, as many as fit."""
     if command != "run":
         return b'{"command":"dump"}\n'
-    listed, room = [], MAX_REQUEST - len('{"command":"run","args":["..."]}')
-    for arg in args:
-        quoted = _json_quoted(arg)
-        room -= len(quoted) + 1
-        if room < 0:
-            break
-        listed.append(quoted)
-    return f'{{"command":"run","args":[{",".join(listed) or _json_quoted("...")}]}}\n'.encode("ascii")
+    room = MAX_REQUEST - len('{"command":"run","args":["..."]}')  # once below 0, it stays there
+    listed = [quoted for quoted in map(_json_quoted, args) if (room := room - len(quoted) - 1) >= 0]
+    return b'{"command":"run","args":[%s]}\n' % (",".join(listed) or '"..."').encode("ascii")
 
 
-def _decode_request(line: bytes, scan: Callable[[str, int], Any]) -> tuple[str, list[str]]:
+def _decode_request(line: bytes) -> tuple[str, list[str]]:
     """The command of a request, and its words for the log; ValueError with what is wrong."""
-    request = _json_object(line, scan)
+    request = _json_object(line)
     if request is None:
         raise ValueError("a request is one JSON object in UTF-8, and nothing more")
     command, args = request.get("command"), request.get("args")
@@ -771,7 +751,7 @@ def _encode_message(message: Mapping[str, object]) -> bytes:
 
 def _decode_snapshot(data: bytes | bytearray) -> dict[str, str]:
     """The environment in an answer; HotenvError 9 for whatever is none. Only a message is shown."""
-    answer = _json_object(data, _json_scanner(_JsonRules))  # type: ignore[arg-type]
+    answer = _json_object(data)
     if answer is None or data.find(b"\n") != len(data) - 1:
         raise HotenvError(EXIT_ARTIFACT, "the session's answer is not one line of JSON")
     if isinstance(answer.get("error"), str):
@@ -872,13 +852,11 @@ class _Server:
 
     def __init__(self, listener: socket.socket, response: bytes, files: _SessionFiles, log: _Log,
                  idle: float, max_age: float) -> None:
-        import json
         import resource
         import selectors
         self.listener, self.response, self.files, self.log = listener, response, files, log
         self.selector = selectors.DefaultSelector()
         self.limits: Any = getattr(resource, "prlimit", None)  # Linux
-        self.scan = json.JSONDecoder(parse_int=len, parse_float=len, parse_constant=int).raw_decode
         self.waiting: dict[_Connection, int] = {}  # for which event; who waits longest comes first
         self.unfinished = 0  # bytes of requests, of all who wait
         now = _now()
@@ -984,7 +962,7 @@ class _Server:
                 raise ValueError(f"a request is at most {MAX_REQUEST >> 10} KiB long")
             if not whole:
                 raise ValueError("the request ended before its newline")
-            request = _decode_request(connection.received, self.scan)
+            request = _decode_request(connection.received)
             if self.limits and self.is_guarded(connection.sock):
                 raise ValueError("a program under guards gets no secrets but its own")
             connection.request, connection.unsent = request, self.response
