@@ -117,11 +117,8 @@ class _Afterwards(BaseException):
 
 
 def _die_of(signum: int) -> NoReturn:
-    try:
-        _signal.signal(signum, _signal.SIG_DFL)
-        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (signum,))
-    except OSError:
-        pass  # SIGKILL, or one that the C library keeps for itself: nobody handles or blocks it
+    _tried(_signal.signal, signum, _signal.SIG_DFL)  # not SIGKILL, nor one that the C library keeps for itself
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, {signum} & _signal.valid_signals())
     os.kill(os.getpid(), signum)
     os._exit(128 + signum)  # the first process of a container cannot be killed so
 
@@ -229,7 +226,8 @@ _STATEMENT = r"""(?x) \s* (?: \Z | (export[^\S\n]+)? (?:
   | (?(1)|(?!export[^\S\n])) ('?) ([A-Za-z0-9_.-]+) \2 [^\S\n]* (?:
       = (?: [^\S\n]*(["']) | (.*)\n )
     | (?:\#.*)?\n ) ) ) | """
-_REFERENCE = r"([A-Za-z0-9_.]+)(?:(:?)([-+?])|(?=\}))"
+# What counts in a value with references: groups 1 name, 2 colon, 3 operator. Without a name, `${` is a mistake.
+_TOKEN = r"\\\$\{ | \} | \$\{ (?: ([A-Za-z0-9_.]+) (?: (:?)([-+?]) | (?=\}) ) )?"
 _ESCAPES = {"'": {r"\\": "\\", r"\'": "'"},
             '"': {r"\\": "\\", r"\'": "'", r"\"": '"', r"\a": "\a", r"\b": "\b", r"\f": "\f",
                   r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\v": "\v"}}
@@ -250,12 +248,10 @@ class _Template:
         """What it stands for; `room[0]` is what references may still make. Of what is not
         `used`, as a default where there is a value, only the grammar counts."""
         import re
-        tokens, head = r"\\?\$\{|\}", re.compile(_REFERENCE)
-        if self.quoted:
-            tokens += r"""|\\[\\'"abfnrtv]"""
+        escapes = r"""| \\[\\'"abfnrtv]""" * self.quoted
         pieces, at = [], 0
         around: list[tuple[bool, int]] = []  # the open references: is it used around it, its position
-        for token in re.compile(tokens).finditer(self.raw):
+        for token in re.compile(_TOKEN + escapes, re.VERBOSE).finditer(self.raw):
             sign = token[0]
             if sign == "}" and not around:
                 continue
@@ -263,35 +259,32 @@ class _Template:
             at = token.end()
             if sign == "}":
                 used = around.pop()[0]
-            elif sign == "${":
-                found = head.match(self.raw, at)
-                if not found or len(around) == MAX_NESTING:
-                    raise self.error(token.start(), "bad reference: write ${NAME}, ${NAME:-default}, "
-                                                    "or \\${ for a literal ${,")
+            elif not sign.startswith("${"):
+                pieces.append(_ESCAPES['"'].get(sign, "${") * used)
+            elif not token[1] or len(around) == MAX_NESTING:
+                reason = "bad reference: write ${NAME}, ${NAME:-default}, or \\${ for a literal ${,"
+                raise self.error(token.start(), reason)
+            else:
                 around.append((used, token.start()))
-                at = found.end()
                 if used:
-                    value, used = self.refer(found, env, host)
+                    value, used = self.refer(token, env, host)
                     pieces.append(value)
                     room[0] -= len(value)
                     if room[0] < 0:
-                        raise self.error(token.start(), "references expand to too large a text, "
-                                                        f"over {MAX_EXPANSION >> 20} MiB,")
-            else:
-                pieces.append(_ESCAPES['"'].get(sign, "${") * used)
+                        reason = f"references expand to too large a text, over {MAX_EXPANSION >> 20} MiB,"
+                        raise self.error(token.start(), reason)
         if around:
-            reason = "bad reference: its } is missing; write \\${ for a literal ${,"
-            raise self.error(around[0][1], reason)
+            raise self.error(around[0][1], "bad reference: its } is missing; write \\${ for a literal ${,")
         return "".join(pieces) + self.raw[at:]
 
-    def refer(self, found: re.Match[str], env: Mapping[str, str], host: Mapping[str, str]) -> tuple[str, bool]:
+    def refer(self, token: re.Match[str], env: Mapping[str, str], host: Mapping[str, str]) -> tuple[str, bool]:
         """What a reference gives by itself, and whether the word behind its operator is used."""
-        name, colon, operator = found.groups()
+        name, colon, operator = token.groups()
         value = env.get(name, host.get(name))
         missing = value is None or colon and not value
         if missing and operator == "?":
             what = "not set" if value is None else "empty"
-            raise self.error(found.start() - 2, f"what is referred to is required, and {what},")
+            raise self.error(token.start(), f"what is referred to is required, and {what},")
         if operator == "+":
             return "", not missing
         if operator == "-" and missing:
@@ -304,8 +297,7 @@ def _parse_entries(source: str | bytes) -> Iterator[tuple[str, str | _Template]]
     import re
     text = source.decode("utf-8", "surrogateescape") if isinstance(source, bytes) else source
     text = text[text.startswith("\ufeff"):]  # a BOM
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     wrong = None if text.isascii() else re.search("[\ud800-\udfff]", text)
     if wrong:
         raise _dotenv_error(text, wrong.start(), "invalid UTF-8: save the file as UTF-8")
@@ -332,8 +324,8 @@ def _parse_entries(source: str | bytes) -> Iterator[tuple[str, str | _Template]]
 
 
 def _place(text: str, pos: int) -> str:
-    line = text.count("\n", 0, pos) + 1
-    return f"{line}:{pos - text.rfind(chr(10), 0, pos)}"
+    before = text[:pos].split("\n")
+    return f"{len(before)}:{len(before[-1]) + 1}"
 
 
 def _dotenv_error(text: str, pos: int, reason: str) -> HotenvError:
@@ -362,8 +354,8 @@ def _parse_quoted(text: str, start: int, key: str) -> tuple[str | _Template, int
     end = text.index("\n", close)
     rest, value = text[close + 1:end].lstrip(), text[start:close]
     if rest and rest[0] != "#":
-        raise _dotenv_error(text, end - len(rest), f"text after the closing quote of {key}, which opened "
-                                                   f"at {_place(text, start - 1)}: inside, write \\{quote}")
+        opened = f"which opened at {_place(text, start - 1)}: inside, write \\{quote}"
+        raise _dotenv_error(text, end - len(rest), f"text after the closing quote of {key}, {opened}")
     if quote == '"' and "${" in value:
         return _Template(value, True, (text, start, key)), end + 1
     if "\\" in value:
@@ -381,8 +373,8 @@ def _mistake(text: str, pos: int) -> HotenvError:
     found: Any = re.compile(named).match(text, pos)
     (quote, name, closing), end, after = found.groups(), found.end(2), found.end()
     if name and closing == quote and (after > end or text[after] in "\n#"):
-        return _dotenv_error(text, after, "no `=` after a name; is it the rest of a value that needs "
-                                          "quotes, or exported before it has a value?")
+        reason = "is it the rest of a value that needs quotes, or exported before it has a value?"
+        return _dotenv_error(text, after, f"no `=` after a name; {reason}")
     if quote and text.find("'", end) < 0:
         return _dotenv_error(text, found.start(1), "unterminated quote around a name")
     return _dotenv_error(text, end, "bad name: it holds letters, digits, `_`, `.` and `-` alone")
@@ -560,14 +552,13 @@ def _named_by(marker: str, directory: int | None = None) -> str:
         return ""
 
 
-def _at_address(path: str, action: Callable[[str], Any]) -> None:
+def _at_address(path: str, action: Callable[[str], None]) -> None:
     """Binds or connects to `path`, by its directory's descriptor if it is too long for an address."""
     if len(os.fsencode(path)) < SUN_PATH:
-        action(path)
-        return
+        return action(path)
     if not os.path.isdir("/proc/self/fd"):
-        raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is too long for a socket ({SUN_PATH - 1} bytes): "
-                                       "set XDG_RUNTIME_DIR to a shorter path")
+        limit = f"too long for a socket ({SUN_PATH - 1} bytes): set XDG_RUNTIME_DIR to a shorter path"
+        raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is {limit}")
     parent = os.open(os.path.dirname(path), os.O_DIRECTORY)
     try:
         action(f"/proc/self/fd/{parent}/{os.path.basename(path)}")
@@ -751,9 +742,10 @@ def _encode_message(message: Mapping[str, object]) -> bytes:
 
 def _decode_snapshot(data: bytes | bytearray) -> dict[str, str]:
     """The environment in an answer; HotenvError 9 for whatever is none. Only a message is shown."""
-    answer = _json_object(data)
-    if answer is None or data.find(b"\n") != len(data) - 1:
-        raise HotenvError(EXIT_ARTIFACT, "the session's answer is not one line of JSON")
+    whole = len(data) <= MAX_RESPONSE and data.find(b"\n") == len(data) - 1
+    answer = _json_object(data) if whole else None
+    if answer is None:
+        raise HotenvError(EXIT_ARTIFACT, f"the session's answer is no line of JSON up to {MAX_RESPONSE >> 20} MiB")
     if isinstance(answer.get("error"), str):
         message = _shown(f"{answer['error']}: {answer.get('message')}"[:1000])
         raise HotenvError(EXIT_ARTIFACT, f"the session refused the request: {message}")
@@ -784,12 +776,10 @@ class _Log:
     def __init__(self, level: str) -> None:
         self.level, self.waiting, self.dropped, self.descriptor = level, bytearray(), 0, 2
         self.borrowed = False  # must it be told not to block each time, as others write to it too
-        if not stat.S_ISREG(os.fstat(2).st_mode):
-            try:  # a description of our own, which never blocks
-                name = os.ttyname(2) if os.isatty(2) else "/proc/self/fd/2"
-                self.descriptor = os.open(name, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
-            except OSError:
-                self.borrowed = True  # a socket, somebody else's terminal, no /proc
+        if not stat.S_ISREG(os.fstat(2).st_mode):  # a description of our own, which never blocks
+            own = _tried(os.open, "/proc/self/fd/2", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+            self.borrowed = own is None  # a socket, somebody else's terminal, no /proc
+            self.descriptor = own or 2
 
     def request(self, command: str, words: list[str]) -> None:
         if self.level != "verbose":
@@ -921,8 +911,7 @@ class _Server:
                 self.selector.unregister(connection.sock)
             self.selector.register(connection.sock, events, connection)
         except OSError:  # no memory for one more
-            self.drop(connection)
-            return
+            return self.drop(connection)
         self.waiting[connection] = events
         connection.give_up = _now() + time_limit
         self.next_look = min(self.next_look, connection.give_up)
@@ -937,8 +926,7 @@ class _Server:
         try:
             data = connection.sock.recv(1 << 16, _socket.MSG_DONTWAIT)
         except BlockingIOError:
-            self.wait(connection, 1, REQUEST_TIME)
-            return
+            return self.wait(connection, 1, REQUEST_TIME)
         except OSError:
             data, connection.lingers = b"", True  # it has gone
         if connection.lingers:  # it is answered: what still comes is thrown away
@@ -988,12 +976,10 @@ class _Server:
         except BlockingIOError:
             pass
         except OSError:
-            self.drop(connection)
-            return
+            return self.drop(connection)
         if sent < len(connection.unsent):
             connection.unsent = memoryview(connection.unsent)[sent:]
-            self.wait(connection, 2, ANSWER_TIME)  # EVENT_WRITE
-            return
+            return self.wait(connection, 2, ANSWER_TIME)  # EVENT_WRITE
         if connection.request:
             self.deadline = min(self.end, now + self.idle)
             if self.deadline > self.stamped + STAMP_STEP:
@@ -1036,13 +1022,10 @@ class _Signals:
         self.received = self.received or signum
 
 
-def _harden(name: str = "") -> None:
-    """No core dumps; where the system offers it not dumpable, so neither traceable nor readable in
-    /proc, by others of the same user. First a name for `ps`."""
+def _harden() -> None:
+    """No core dumps; where the system offers it, neither traceable nor readable in /proc by the same user."""
     import resource
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if name:
-        _call_c("prctl", 15, name.encode())  # PR_SET_NAME
     _call_c("prctl", 4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
     if sys.platform == "darwin":
         _call_c("ptrace", 31, 0, 0, 0)  # PT_DENY_ATTACH
@@ -1061,10 +1044,11 @@ def _call_c(function: str, *arguments: int | bytes) -> None:
 
 
 class _Session:
-    """A session that was found: the path of its socket, and who named it."""
+    """A session that was found: the path of its socket, and what to do if it cannot be reached."""
 
-    def __init__(self, path: str, source: str) -> None:
-        self.path, self.source = path, source
+    def __init__(self, path: str, advice: str = "") -> None:
+        self.path = path
+        self.advice = advice or f"start one with: {_invocation()} serve < secrets.env (--force replaces this one)"
 
     def unreachable(self, error: OSError | None, why: str = "") -> HotenvError:
         if error:
@@ -1072,12 +1056,8 @@ class _Session:
             told = {errno.ENOENT: "there is no such socket", errno.EAGAIN: late, None: late,
                     errno.ECONNREFUSED: "nobody answers there any more"}
             why = told.get(error.errno, str(error.strerror))
-        advice = f"start one with: {_invocation()} serve < secrets.env (--force replaces this one)"
-        if self.source == "HOTENV_SOCKET":
-            advice = "`unset HOTENV_SOCKET`, which names it, to find the directory's"
-        elif self.source == "--socket":
-            advice = "without --socket the directory's is asked"
-        return HotenvError(EXIT_UNREACHABLE, f"the session at {_shown(self.path)} cannot be reached: {why}; {advice}")
+        about = f"the session at {_shown(self.path)} cannot be reached: {why}; {self.advice}"
+        return HotenvError(EXIT_UNREACHABLE, about)
 
 
 def fetch(command: str = "dump", args: Sequence[str] = (), socket_path: str | None = None, *,
@@ -1102,20 +1082,20 @@ def fetch(command: str = "dump", args: Sequence[str] = (), socket_path: str | No
         sock.close()
     if not answer:
         raise session.unreachable(None, "it has just ended")
-    if len(answer) > MAX_RESPONSE:
-        raise HotenvError(EXIT_ARTIFACT, f"the session's answer is over {MAX_RESPONSE >> 20} MiB")
     return _decode_snapshot(answer)
 
 
 def _locate(socket_path: str | None = None) -> _Session:
-    for path, source in ((socket_path, "--socket"), (os.environ.get("HOTENV_SOCKET"), "HOTENV_SOCKET")):
-        if path:
-            return _Session(path, source)
+    if socket_path:
+        return _Session(socket_path, "without --socket the directory's is asked")
+    if os.environ.get("HOTENV_SOCKET"):
+        advice = "`unset HOTENV_SOCKET`, which names it, to find the directory's"
+        return _Session(os.environ["HOTENV_SOCKET"], advice)
     marker = _find_marker()
     if marker is None:
         raise HotenvError(EXIT_NO_SESSION, f"no session: no {MARKER} in this directory or above; "
                                            f"start one with: {_invocation()} serve < secrets.env")
-    return _Session(_read_marker(marker), marker)
+    return _Session(_read_marker(marker))
 
 
 def _connect(session: _Session, peer_uid: int | None = None, give_up: float = 0.0) -> Any:
@@ -1133,14 +1113,14 @@ def _connect(session: _Session, peer_uid: int | None = None, give_up: float = 0.
                     raise
                 time.sleep(0.005)
         uid = _peer(sock)[1]
+        if uid in (0, peer_uid) or _ours(uid):
+            return sock
+        reason = f"uid {uid}, not to you: not believed (--peer-uid {uid} allows it)"
+        failure: HotenvError = _NotBelieved(EXIT_ARTIFACT, f"the server at {_shown(session.path)} belongs to {reason}")
     except OSError as error:
-        sock.close()
-        raise session.unreachable(error) from None
-    if uid not in (0, peer_uid) and not _ours(uid):
-        sock.close()
-        raise _NotBelieved(EXIT_ARTIFACT, f"the server at {_shown(session.path)} belongs to uid {uid}, "
-                                          f"not to you: not believed (--peer-uid {uid} allows it)")
-    return sock
+        failure = session.unreachable(error)
+    sock.close()
+    raise failure
 
 
 # ==== launch ==========================================================================================================
@@ -1158,30 +1138,23 @@ def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
     command, raw, words = argv[0], _as_bytes(env), [os.fsencode(word) for word in argv]
     _default_signals()
     try:
-        try:
-            os.execvpe(words[0], words, raw)
-        except OSError as error:
-            if error.errno != errno.ENOEXEC:
-                raise
-            import shutil
-            script = shutil.which(command, path=env.get("PATH", os.defpath)) or command
-            os.execve("/bin/sh", [b"/bin/sh", os.fsencode(script), *words[1:]], raw)
+        os.execvpe(words[0], words, raw)
     except ValueError:
         reason = "it is empty, or holds a NUL"
     except OSError as error:
         reason = error.strerror or ""
-        if error.errno == errno.ENOENT and "/" not in command:
+        if error.errno == errno.ENOEXEC:
+            import shutil
+            script = shutil.which(command, path=env.get("PATH", os.defpath)) or command
+            os.execve("/bin/sh", [b"/bin/sh", os.fsencode(script), *words[1:]], raw)
+        elif error.errno == errno.ENOENT and "/" not in command:
             reason = "not found on PATH (builtins, aliases and `a && b` are a shell's: run -- sh -c '...')"
         elif error.errno == errno.ENOENT and os.path.exists(command):
-            with open(command, "rb") as file:
-                line = file.readline(200)[2:].decode("utf-8", "replace").strip()
-            reason = f"the interpreter in its first line, {_shown(line)}, is missing"
-        elif error.errno == errno.EACCES and os.path.isdir(command):
-            reason = "it is a directory"
+            with open(command, encoding="utf-8", errors="replace") as file:
+                reason = f"the interpreter in its first line, {_shown(file.readline(200)[2:].strip())}, is missing"
         elif error.errno == errno.E2BIG and raw:
             size, name = max(zip(map(len, raw.values()), raw))
-            reason += (f"; of the {len(raw)} variables, {_shown(name.decode('utf-8', 'backslashreplace'))} "
-                       f"is the largest, with {size} bytes")
+            reason += f"; of {len(raw)} variables, {_shown(os.fsdecode(name))} is the largest, with {size} bytes"
     _signal.signal(_signal.SIGPIPE, _signal.SIG_IGN)  # we live on, if only to say why
     raise HotenvError(EXIT_SYSTEM, f"cannot run {_shown(command)}: {reason}")
 
@@ -3717,7 +3690,8 @@ def _serve(argv: list[str]) -> int:
     _find_marker()  # raises where the current directory has been removed
     if os.path.lexists(MARKER) and not options.force:
         raise _refusal()
-    _harden("hotenv")
+    _call_c("prctl", 15, b"hotenv")  # PR_SET_NAME: for `ps` and pkill
+    _harden()
     _call_c("mallopt", -3, 1 << 17)  # M_MMAP_THRESHOLD: what is large leaves no trace once freed
     if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # nothing is there yet to clean up
@@ -3752,7 +3726,7 @@ def _read_environment(prompt: bool) -> tuple[bytes, int]:
 def _refusal() -> HotenvError:
     state = f"and its session still answers: use it, or end it with `{_invocation()} stop`"
     try:
-        _connect(_Session(_read_marker(MARKER), MARKER)).close()
+        _connect(_Session(_read_marker(MARKER))).close()
     except HotenvError as error:
         state = f"but cannot be believed ({error})"
         if error.code == EXIT_UNREACHABLE:
@@ -3994,7 +3968,7 @@ def _all_sessions(options: argparse.Namespace) -> list[_Session]:
         found = _tried(os.stat, base)
         if found and _ours(found.st_uid):
             paths += glob.glob(f"{glob.escape(base)}/{'[0-9a-f]' * 8}.sock")
-    return [_Session(path, "") for path in sorted(paths)]
+    return [_Session(path) for path in sorted(paths)]
 
 
 def _status(argv: list[str]) -> int:
