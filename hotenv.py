@@ -175,9 +175,8 @@ def _write(descriptor: int, text: str, what: str = "the output") -> int:
 
 def _invocation() -> str:
     """How the user called us, as it can be typed again."""
-    script = sys.argv[0] if sys.argv else ""
-    if os.path.basename(script) == os.path.basename(__file__):
-        return f"python3 {_shown(script)}"
+    if os.path.basename(sys.argv[0]) == os.path.basename(__file__):
+        return f"python3 {_shown(sys.argv[0])}"
     return "hotenv"
 
 
@@ -190,8 +189,7 @@ def _parser(command: str, summary: str, example: str = "") -> argparse.ArgumentP
             import difflib
             hint = f"see: {_invocation()} {command} --help"
             unknown = message.partition("unrecognized arguments: ")[2].split(" ")[0].split("=")[0]
-            known = [name for action in self._actions for name in action.option_strings]
-            near = difflib.get_close_matches(unknown, known, 1, 0.7)
+            near = difflib.get_close_matches(unknown, [*self._option_string_actions], 1, 0.7)
             if near and unknown.startswith("--"):
                 hint = f"did you mean {near[0]}?"
             elif command == "serve" and unknown and not unknown.startswith("-"):
@@ -202,13 +200,11 @@ def _parser(command: str, summary: str, example: str = "") -> argparse.ArgumentP
             _write(1, self.format_help())
 
     parser = Parser(
-        prog=f"hotenv {command}", usage=f"hotenv {command} [options]", description=summary,
-        epilog=f"example:\n{example}", allow_abbrev=False, formatter_class=lambda prog:
-        argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=80))
+        f"hotenv {command}", f"hotenv {command} [options]", summary, f"example:\n{example}", allow_abbrev=False,
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=80))
     if command in ("run", "dump", "status", "stop", "mcp"):
-        add = parser.add_argument
-        add("--socket", metavar="PATH", help="ask this; else $HOTENV_SOCKET, else by .hotenv")
-        add("--peer-uid", metavar="N", type=int, help="also believe a server of this user id")
+        parser.add_argument("--socket", metavar="PATH", help="ask this; else $HOTENV_SOCKET, else by .hotenv")
+        parser.add_argument("--peer-uid", metavar="N", type=int, help="also believe a server of this user id")
     return parser
 
 
@@ -245,8 +241,7 @@ class _Template:
         return _dotenv_error(text, start + at, f"{reason} in the value of {key}")
 
     def expand(self, env: Mapping[str, str], host: Mapping[str, str], room: list[int], used: bool = True) -> str:
-        """What it stands for; `room[0]` is what references may still make. Of what is not
-        `used`, as a default where there is a value, only the grammar counts."""
+        """What it stands for. Of what is not `used`, a default where there is a value, only the grammar counts."""
         import re
         escapes = r"""| \\[\\'"abfnrtv]""" * self.quoted
         pieces, at = [], 0
@@ -269,7 +264,7 @@ class _Template:
                 if used:
                     value, used = self.refer(token, env, host)
                     pieces.append(value)
-                    room[0] -= len(value)
+                    room[0] -= len(value)  # what references may still make
                     if room[0] < 0:
                         reason = f"references expand to too large a text, over {MAX_EXPANSION >> 20} MiB,"
                         raise self.error(token.start(), reason)
@@ -439,21 +434,19 @@ def _as_bytes(env: Mapping[str, str]) -> dict[bytes, bytes]:
 
 
 def _host_environment() -> dict[str, str]:
-    """What we were started with, as text that goes back to the same bytes whatever the locale, and
-    without the LC_CTYPE that Python sets itself under the C locale (PEP 538)."""
+    """What we were started with, as _encoded takes it, less the LC_CTYPE that Python itself sets (PEP 538)."""
     env = {name.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape")
            for name, value in os.environb.items()}
     if env.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8") and not env.get("LC_ALL"):
         try:
             with open("/proc/self/environ", "rb") as file:
-                before = (b"\0" + file.read()).partition(b"\0LC_CTYPE=")[1:]
+                given, rest = (b"\0" + file.read()).partition(b"\0LC_CTYPE=")[1:]
         except OSError:  # no /proc: Python set it, if the locale was its reason for UTF-8 mode too
-            if not sys.flags.utf8_mode or "PYTHONUTF8" in env:
-                return env
-            before = (b"", b"")
+            rest = os.environb[b"LC_CTYPE"]
+            given = b"" if sys.flags.utf8_mode and "PYTHONUTF8" not in env else rest
         del env["LC_CTYPE"]
-        if before[0]:
-            env["LC_CTYPE"] = before[1].partition(b"\0")[0].decode("utf-8", "surrogateescape")
+        if given:
+            env["LC_CTYPE"] = rest.partition(b"\0")[0].decode("utf-8", "surrogateescape")
     return env
 
 
@@ -461,7 +454,6 @@ def _host_environment() -> dict[str, str]:
 # The runtime directory, a session's socket, and its marker `.hotenv`. Knows nothing of what is served.
 
 MARKER = ".hotenv"
-_SESSION_NAME = r"[0-9a-f]{8}\.sock"
 
 
 def _ours(uid: int) -> bool:
@@ -567,8 +559,7 @@ def _at_address(path: str, action: Callable[[str], None]) -> None:
 
 
 class _SessionFiles:
-    """A session's socket, a link beside it to the project directory (for `status --all`), and there
-    the marker, by a descriptor: the directory may be renamed."""
+    """A session's socket, a link beside it to the project directory (for `status --all`), and there the marker."""
 
     def __init__(self) -> None:
         self.id = os.urandom(4).hex()
@@ -587,7 +578,7 @@ class _SessionFiles:
         os.umask(0o177)  # for good: a server makes its files, and no others
         listener = socket.socket(socket.AF_UNIX)
         try:
-            self.project = os.open(".", os.O_DIRECTORY)
+            self.project = os.open(".", os.O_DIRECTORY)  # it may be renamed
             _at_address(self.path, listener.bind)
             self.found = os.lstat(self.path)
             os.symlink(os.getcwd(), self.path[:-len(".sock")])
@@ -598,9 +589,8 @@ class _SessionFiles:
         return listener
 
     def publish(self, force: bool) -> None:
-        """The marker, whole or not at all: written aside, then linked, which fails where there is one.
-        `force` renames it over that, and removes its socket if it is one that we would have made; but
-        what a link leads to belongs to another directory, and lives on."""
+        """The marker, whole or not at all: linked, which fails where there is one; with `force` renamed over that,
+        whose socket goes if it is one of ours, but what a link leads to is another directory's, and lives on."""
         import re
         aside = f"{MARKER}.{self.id}"
         both = {"src_dir_fd": self.project, "dst_dir_fd": self.project}
@@ -613,13 +603,12 @@ class _SessionFiles:
             if not force:
                 try:
                     return os.link(aside, MARKER, follow_symlinks=False, **both)
-                except OSError as error:
-                    if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
-                        raise
-                # A file system without links: the place is taken, then filled.
-                os.close(os.open(MARKER, new, 0o600, dir_fd=self.project))
+                except FileExistsError:
+                    raise
+                except OSError:  # a file system without links: the place is taken, then filled
+                    os.close(os.open(MARKER, new, 0o600, dir_fd=self.project))
             os.rename(aside, MARKER, **both)
-            if re.fullmatch(re.escape(self.base + "/") + _SESSION_NAME, old):
+            if re.fullmatch(re.escape(self.base) + r"/[0-9a-f]{8}\.sock", old):
                 _remove_socket(old)
         except FileExistsError:
             raise
@@ -788,12 +777,12 @@ class _Log:
             self.add(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {command} {_shown(' '.join(words))}")
 
     def add(self, line: str) -> None:
-        if self.dropped and len(self.waiting) < MAX_LOG_BACKLOG // 2:
-            self.waiting += b"hotenv: %d lines were dropped here\n" % self.dropped
-            self.dropped = 0
-        if self.dropped or len(self.waiting) + len(line) > MAX_LOG_BACKLOG:
+        if len(self.waiting) + len(line) > MAX_LOG_BACKLOG:
             self.dropped += 1
             return
+        if self.dropped:
+            self.waiting += b"hotenv: %d lines were dropped here\n" % self.dropped
+            self.dropped = 0
         self.waiting += line.encode("utf-8", "backslashreplace") + b"\n"
         self.flush()
 
@@ -1005,8 +994,7 @@ def _peer(sock: socket.socket) -> tuple[int, int]:
 
 
 class _Signals:
-    """Handlers that set a flag, and a descriptor that wakes the loop. What was ignored at the start
-    stays ignored, but for SIGTERM: nohup and a shell's `&` mean it."""
+    """Handlers that set a flag, and a descriptor that wakes the loop."""
 
     def __init__(self) -> None:
         import signal
@@ -1015,7 +1003,7 @@ class _Signals:
         os.set_blocking(end, False)
         signal.set_wakeup_fd(end, warn_on_full_buffer=False)
         for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-            if signum == signal.SIGTERM or signal.getsignal(signum) != signal.SIG_IGN:
+            if signum == signal.SIGTERM or signal.getsignal(signum) != signal.SIG_IGN:  # nohup and `&` mean it
                 signal.signal(signum, self.note)
 
     def note(self, signum: int, frame: object) -> None:
