@@ -147,10 +147,10 @@ def _system_error(error: OSError, doing: str) -> HotenvError:
 
 
 def _tried(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What the call returns; None where the system refuses, and nothing need be done about it."""
+    """What the call returns; None where the system or we refuse, and nothing need be done about it."""
     try:
         return call(*args, **kwargs)
-    except OSError:
+    except (OSError, HotenvError):
         return None
 
 
@@ -479,19 +479,18 @@ def _runtime_base() -> str:
 def _runtime_dir() -> str:
     """The runtime directory: made if missing, and private whatever the umask."""
     base, previous = _runtime_base(), os.umask(0o077)
-    advice = "move it away, or set XDG_RUNTIME_DIR to a directory of yours"
     try:
         if not os.path.lexists(base):  # under guards of our own, even an attempt would be refused
             os.makedirs(base, 0o700, exist_ok=True)
         descriptor = os.open(base, os.O_DIRECTORY | os.O_NOFOLLOW)
         found = os.fstat(descriptor)
         if not _ours(found.st_uid):
-            raise HotenvError(EXIT_SYSTEM, f"{_shown(base)} belongs to uid {found.st_uid}: {advice}")
+            raise OSError(errno.EPERM, f"it belongs to uid {found.st_uid}")
         if found.st_mode & 0o777 != 0o700:
             os.fchmod(descriptor, 0o700)
         os.close(descriptor)
     except OSError as error:
-        raise _system_error(error, f"cannot use {_shown(base)} ({advice})") from None
+        raise _system_error(error, f"cannot use {_shown(base)} (move it away, or set XDG_RUNTIME_DIR)") from None
     finally:
         os.umask(previous)
     return base
@@ -499,11 +498,11 @@ def _runtime_dir() -> str:
 
 def _find_marker() -> str | None:
     """The nearest marker upward, by a relative path: parents that may not be searched end the walk."""
-    try:
-        depth = os.getcwd().count("/")
-    except OSError as error:
-        raise _system_error(error, "cannot tell the current directory (was it removed?)") from None
-    return next(filter(os.path.lexists, ["../" * level + MARKER for level in range(depth + 1)]), None)
+    here = _tried(os.getcwd)
+    if here is None:
+        raise HotenvError(EXIT_SYSTEM, "cannot tell the current directory (was it removed?)")
+    paths = ["../" * level + MARKER for level in range(here.count("/") + 1)]
+    return next(filter(os.path.lexists, paths), None)
 
 
 def _read_marker(path: str, directory: int | None = None) -> str:
@@ -526,7 +525,7 @@ def _read_marker(path: str, directory: int | None = None) -> str:
             content = os.read(descriptor, MAX_MARKER + 1)
         os.close(descriptor)
     except OSError as error:
-        if directory is None and not os.path.lexists(path):
+        if not os.path.lexists(path):
             raise HotenvError(EXIT_NO_SESSION, f"no session: {shown} has just gone") from None
         raise _system_error(error, f"cannot read {shown}") from None
     lines = [line for line in content.split(b"\n") if line.strip()]
@@ -534,14 +533,6 @@ def _read_marker(path: str, directory: int | None = None) -> str:
     if not whole or not lines[0].startswith(b"socket=/"):
         raise HotenvError(EXIT_ARTIFACT, f"{shown} is damaged (not one socket=<absolute path>): remove it")
     return os.fsdecode(lines[0][len(b"socket="):])
-
-
-def _named_by(marker: str, directory: int | None = None) -> str:
-    """The socket that a marker names, or '' if there is none to be believed."""
-    try:
-        return _read_marker(marker, directory)
-    except HotenvError:
-        return ""
 
 
 def _at_address(path: str, action: Callable[[str], None]) -> None:
@@ -577,26 +568,37 @@ class _SessionFiles:
         _runtime_dir()
         os.umask(0o177)  # for good: a server makes its files, and no others
         listener = socket.socket(socket.AF_UNIX)
-        try:
-            self.project = os.open(".", os.O_DIRECTORY)  # it may be renamed
-            _at_address(self.path, listener.bind)
-            self.found = os.lstat(self.path)
-            os.symlink(os.getcwd(), self.path[:-len(".sock")])
-            listener.listen(BACKLOG)
-        except OSError as error:
-            raise _system_error(error, f"cannot make a socket in {_shown(self.base)}") from None
+        self.project = os.open(".", os.O_DIRECTORY)  # it may be renamed
+        _at_address(self.path, listener.bind)
+        self.found = os.lstat(self.path)
+        os.symlink(os.getcwd(), self.path[:-len(".sock")])
+        listener.listen(BACKLOG)
         listener.setblocking(False)
         return listener
+
+    def lock(self) -> None:
+        """flock on the project directory; best effort."""
+        import fcntl
+        give_up = time.monotonic() + LOCK_TIME
+        while time.monotonic() < give_up:
+            try:
+                return fcntl.flock(self.project, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(0.005)
+            except OSError:
+                return  # not on this file system
 
     def publish(self, force: bool) -> None:
         """The marker, whole or not at all: linked, which fails where there is one; with `force` renamed over that,
         whose socket goes if it is one of ours, but what a link leads to is another directory's, and lives on."""
+        import fcntl
         import re
         aside = f"{MARKER}.{self.id}"
         both = {"src_dir_fd": self.project, "dst_dir_fd": self.project}
-        lock = _lock(self.project)
+        self.lock()
         try:
-            old = _named_by(MARKER, self.project) if force and not os.path.islink(MARKER) else ""
+            follow = force and not os.path.islink(MARKER)
+            old = follow and _tried(_read_marker, MARKER, self.project) or ""
             new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             with open(os.open(aside, new, 0o600, dir_fd=self.project), "wb") as file:
                 file.write(b"socket=" + os.fsencode(self.path) + b"\n")
@@ -617,7 +619,7 @@ class _SessionFiles:
             raise _system_error(error, doing) from None
         finally:
             _tried(os.unlink, aside, dir_fd=self.project)
-            os.close(lock)
+            _tried(fcntl.flock, self.project, fcntl.LOCK_UN)
 
     def stamp(self, end: float) -> None:
         """The socket's mtime is the moment when the session will end: `status` shows it."""
@@ -632,17 +634,17 @@ class _SessionFiles:
         """Why the files are ours no more, or ''. A marker that is missing is no reason."""
         if not self.bound():
             return "its socket file is gone"
-        if _named_by(MARKER, self.project) not in ("", self.path):
+        if _tried(_read_marker, MARKER, self.project) not in (None, self.path):
             return "another session has taken its place"
         return ""
 
     def remove(self) -> None:
         """The marker if it names us, and the socket if it is the one that we bound."""
         if self.project >= 0:
-            lock = _lock(self.project)
-            if _named_by(MARKER, self.project) == self.path:
+            self.lock()
+            if _tried(_read_marker, MARKER, self.project) == self.path:
                 _tried(os.unlink, MARKER, dir_fd=self.project)
-            os.close(lock)
+            os.close(self.project)
         if self.bound():
             _remove_socket(self.path)
 
@@ -667,22 +669,6 @@ def _open_private(path: str, what: str) -> int:
         os.fchmod(descriptor, 0o600)
     except OSError as error:
         raise _system_error(error, f"cannot write the {what} {_shown(path)}") from None
-    return descriptor
-
-
-def _lock(directory: int) -> int:
-    """A descriptor that holds flock on a directory until it is closed; best effort."""
-    import fcntl
-    descriptor = os.open(".", os.O_DIRECTORY, dir_fd=directory)
-    give_up = time.monotonic() + LOCK_TIME
-    while time.monotonic() < give_up:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except BlockingIOError:
-            time.sleep(0.005)
-        except OSError:
-            break  # not on this file system
     return descriptor
 
 
@@ -1077,8 +1063,7 @@ def _locate(socket_path: str | None = None) -> _Session:
     if socket_path:
         return _Session(socket_path, "without --socket the directory's is asked")
     if os.environ.get("HOTENV_SOCKET"):
-        advice = "`unset HOTENV_SOCKET`, which names it, to find the directory's"
-        return _Session(os.environ["HOTENV_SOCKET"], advice)
+        return _Session(os.environ["HOTENV_SOCKET"], "`unset HOTENV_SOCKET` to find the directory's")
     marker = _find_marker()
     if marker is None:
         raise HotenvError(EXIT_NO_SESSION, f"no session: no {MARKER} in this directory or above; "
@@ -2285,7 +2270,7 @@ def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str],
     words = [*guards, f"program={os.path.dirname(scripts[-1]) if scripts else os.getcwd()}"]
     # No guarded program may touch our directories, nor sessions that can be found from here.
     sealed = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), os.environ.get("HOTENV_SOCKET"), *sockets]
-    sealed.append(_named_by(_find_marker() or ""))
+    sealed.append(_tried(_read_marker, _find_marker() or ""))
     words += [f"sealed={os.path.abspath(path)}" for path in sealed if path]
     words += [f"secret={name}" for name in secrets or ()]
     if "\n" in "".join(words):
@@ -3766,7 +3751,7 @@ def _hold(options: argparse.Namespace, response: bytes, count: int) -> int:
     except FileExistsError:
         raise _refusal() from None
     except OSError as error:
-        raise _system_error(error, "cannot serve") from None
+        raise _system_error(error, f"cannot serve from a socket in {_shown(files.base)}") from None
     finally:
         if listener:
             listener.close()  # cleaning up needs a descriptor, and there may be no other left
@@ -3933,7 +3918,7 @@ def _look(session: _Session, peer_uid: int | None, about: dict[str, Any]) -> Non
     try:
         about.update(directory=os.readlink(link), since=os.lstat(link).st_mtime)
         marker = os.path.join(about["directory"], MARKER)
-        about["marker"] = marker if _named_by(marker) == session.path else None
+        about["marker"] = marker if _tried(_read_marker, marker) == session.path else None
         about["ends"] = os.stat(session.path).st_mtime
     except OSError:
         pass  # a forwarded socket, or one that is gone
@@ -4014,7 +3999,7 @@ def _stop(argv: list[str]) -> int:
         except HotenvError as error:
             if options.all and error.code == EXIT_UNREACHABLE:
                 marker = os.path.join(_tried(os.readlink, session.path[:-len(".sock")]) or "", MARKER)
-                if _named_by(marker) == session.path:
+                if _tried(_read_marker, marker) == session.path:
                     _tried(os.unlink, marker)
                 _remove_socket(session.path)
             else:
