@@ -278,8 +278,7 @@ class _Template:
         value = env.get(name, host.get(name))
         missing = value is None or colon and not value
         if missing and operator == "?":
-            what = "not set" if value is None else "empty"
-            raise self.error(token.start(), f"what is referred to is required, and {what},")
+            raise self.error(token.start(), "what is referred to is required, and not set or empty,")
         if operator == "+":
             return "", not missing
         if operator == "-" and missing:
@@ -319,8 +318,8 @@ def _parse_entries(source: str | bytes) -> Iterator[tuple[str, str | _Template]]
 
 
 def _place(text: str, pos: int) -> str:
-    before = text[:pos].split("\n")
-    return f"{len(before)}:{len(before[-1]) + 1}"
+    line = text.count("\n", 0, pos) + 1
+    return f"{line}:{pos - text.rfind(chr(10), 0, pos)}"
 
 
 def _dotenv_error(text: str, pos: int, reason: str) -> HotenvError:
@@ -520,9 +519,8 @@ def _read_marker(path: str, directory: int | None = None) -> str:
         if not stat.S_ISREG(found.st_mode):  # before it is opened: that does something to a device
             raise HotenvError(EXIT_SYSTEM, f"{shown} is not a regular file: move it away")
         descriptor = os.open(target, os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
-        content = b""
-        if os.path.samestat(os.fstat(descriptor), found):  # else it was replaced just now
-            content = os.read(descriptor, MAX_MARKER + 1)
+        same = os.path.samestat(os.fstat(descriptor), found)  # else it was replaced just now
+        content = os.read(descriptor, MAX_MARKER + 1) * same
         os.close(descriptor)
     except OSError as error:
         if not os.path.lexists(path):
@@ -605,9 +603,7 @@ class _SessionFiles:
             if not force:
                 try:
                     return os.link(aside, MARKER, follow_symlinks=False, **both)
-                except FileExistsError:
-                    raise
-                except OSError:  # a file system without links: the place is taken, then filled
+                except OSError:  # there is one, or there are no links: the place is taken, then filled
                     os.close(os.open(MARKER, new, 0o600, dir_fd=self.project))
             os.rename(aside, MARKER, **both)
             if re.fullmatch(re.escape(self.base) + r"/[0-9a-f]{8}\.sock", old):
@@ -720,7 +716,7 @@ def _decode_snapshot(data: bytes | bytearray) -> dict[str, str]:
     whole = len(data) <= MAX_RESPONSE and data.find(b"\n") == len(data) - 1
     answer = _json_object(data) if whole else None
     if answer is None:
-        raise HotenvError(EXIT_ARTIFACT, f"the session's answer is no line of JSON up to {MAX_RESPONSE >> 20} MiB")
+        raise HotenvError(EXIT_ARTIFACT, f"the answer is no line of JSON up to {MAX_RESPONSE >> 20} MiB")
     if isinstance(answer.get("error"), str):
         message = _shown(f"{answer['error']}: {answer.get('message')}"[:1000])
         raise HotenvError(EXIT_ARTIFACT, f"the session refused the request: {message}")
@@ -731,7 +727,7 @@ def _decode_snapshot(data: bytes | bytearray) -> dict[str, str]:
     except (TypeError, AttributeError, UnicodeError):  # no dict of strings, or half a surrogate pair
         names, raw = "=", b""
     if b"\0" in raw or "=" in names or "" in env:
-        raise HotenvError(EXIT_ARTIFACT, "the session's answer is no environment that a process can have")
+        raise HotenvError(EXIT_ARTIFACT, "the answer is no environment that a process can have")
     return env
 
 
@@ -1030,8 +1026,7 @@ class _Session:
             told = {errno.ENOENT: "there is no such socket", errno.EAGAIN: late, None: late,
                     errno.ECONNREFUSED: "nobody answers there any more"}
             why = told.get(error.errno, str(error.strerror))
-        about = f"the session at {_shown(self.path)} cannot be reached: {why}; {self.advice}"
-        return HotenvError(EXIT_UNREACHABLE, about)
+        return HotenvError(EXIT_UNREACHABLE, f"cannot reach the session at {_shown(self.path)}: {why}; {self.advice}")
 
 
 def fetch(command: str = "dump", args: Sequence[str] = (), socket_path: str | None = None, *,
@@ -1088,8 +1083,8 @@ def _connect(session: _Session, peer_uid: int | None = None, give_up: float = 0.
         uid = _peer(sock)[1]
         if uid in (0, peer_uid) or _ours(uid):
             return sock
-        reason = f"uid {uid}, not to you: not believed (--peer-uid {uid} allows it)"
-        failure: HotenvError = _NotBelieved(EXIT_ARTIFACT, f"the server at {_shown(session.path)} belongs to {reason}")
+        reason = f"{_shown(session.path)} is served by uid {uid}, not you: not believed (--peer-uid {uid} allows it)"
+        failure: HotenvError = _NotBelieved(EXIT_ARTIFACT, reason)
     except OSError as error:
         failure = session.unreachable(error)
     sock.close()
@@ -1123,8 +1118,9 @@ def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
         elif error.errno == errno.ENOENT and "/" not in command:
             reason = "not found on PATH (builtins, aliases and `a && b` are a shell's: run -- sh -c '...')"
         elif error.errno == errno.ENOENT and os.path.exists(command):
-            with open(command, encoding="utf-8", errors="replace") as file:
-                reason = f"the interpreter in its first line, {_shown(file.readline(200)[2:].strip())}, is missing"
+            with open(command, errors="replace") as file:
+                line = _shown(file.readline(200)[2:].strip())
+            reason = f"the interpreter in its first line, {line}, is missing"
         elif error.errno == errno.E2BIG and raw:
             size, name = max(zip(map(len, raw.values()), raw))
             reason += f"; of {len(raw)} variables, {_shown(os.fsdecode(name))} is the largest, with {size} bytes"
