@@ -367,8 +367,7 @@ def _mistake(text: str, pos: int) -> HotenvError:
     found: Any = re.compile(named).match(text, pos)
     (quote, name, closing), end, after = found.groups(), found.end(2), found.end()
     if name and closing == quote and (after > end or text[after] in "\n#"):
-        reason = "is it the rest of a value that needs quotes, or exported before it has a value?"
-        return _dotenv_error(text, after, f"no `=` after a name; {reason}")
+        return _dotenv_error(text, after, "no `=` after a name: rest of an unquoted value, or exported too early?")
     if quote and text.find("'", end) < 0:
         return _dotenv_error(text, found.start(1), "unterminated quote around a name")
     return _dotenv_error(text, end, "bad name: it holds letters, digits, `_`, `.` and `-` alone")
@@ -1022,10 +1021,8 @@ class _Session:
 
     def unreachable(self, error: OSError | None, why: str = "") -> HotenvError:
         if error:
-            late = "no answer in time (is its process stopped?)"
-            told = {errno.ENOENT: "there is no such socket", errno.EAGAIN: late, None: late,
-                    errno.ECONNREFUSED: "nobody answers there any more"}
-            why = told.get(error.errno, str(error.strerror))
+            told = {errno.ENOENT: "there is no such socket", errno.ECONNREFUSED: "nobody answers there any more"}
+            why = told.get(error.errno or 0, error.strerror or "no answer in time (is its process stopped?)")
         return HotenvError(EXIT_UNREACHABLE, f"cannot reach the session at {_shown(self.path)}: {why}; {self.advice}")
 
 
@@ -1078,7 +1075,7 @@ def _connect(session: _Session, peer_uid: int | None = None, give_up: float = 0.
                 break
             except BlockingIOError:  # its backlog is full: it lives, and is busy
                 if time.monotonic() >= give_up:
-                    raise
+                    raise TimeoutError from None
                 time.sleep(0.005)
         uid = _peer(sock)[1]
         if uid in (0, peer_uid) or _ours(uid):
