@@ -1238,10 +1238,9 @@ class Redactor:
             for offset in range(4):
                 word = int.from_bytes(start[offset:offset + 4], sys.byteorder)
                 self._offsets.setdefault(word, set()).add(offset)
-        self._words = frozenset(self._offsets)
-        # What may stand at the end of a buffer and is too short to have a word in it.
-        self._ends = {form[:size] for form in self._matchers for size in range(1, 8)}
-        self._ends |= {form[:size] for form in self._short for size in range(1, len(form) + 1)}
+        # At the end of a buffer: what is too short to have a word in it, or is one itself.
+        self._ends = {form[:size] for form in (*[start[:7] for start in self._matchers], *self._short)
+                      for size in range(1, len(form) + 1)}
         self._last: int = max(map(len, self._ends), default=0)
         self._is_border = re.compile(rb"(?!(?<=\w)\w)").match  # no word goes on across it
 
@@ -1271,8 +1270,8 @@ class Redactor:
         hits: list[int] = []
         for base in range(0, len(words), 1024):  # most blocks of a log have no word of any form
             block = words[base:base + 1024]
-            if not self._words.isdisjoint(block):
-                hits += [index for index, word in enumerate(block, base) if word in self._words]
+            if not self._offsets.keys().isdisjoint(block):
+                hits += [index for index, word in enumerate(block, base) if word in self._offsets]
         for index in hits:
             for offset in self._offsets[words[index]]:
                 start = index * 4 - offset
@@ -1344,9 +1343,9 @@ class _Stream:
 # container's first process, a service) cannot leave: there we hand on all but what a keyboard may
 # have sent, and who signals that group signals the command twice.
 
-_KEPT_SIGNALS = {_signal.SIGKILL, _signal.SIGSTOP, _signal.SIGCHLD, _signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGILL,
-         _signal.SIGTRAP, _signal.SIGABRT, _signal.SIGBUS, _signal.SIGFPE, _signal.SIGSEGV, _signal.SIGSYS}
-_HANDED_ON = _signal.valid_signals() - _KEPT_SIGNALS
+_HANDED_ON = _signal.valid_signals() - {
+    _signal.SIGKILL, _signal.SIGSTOP, _signal.SIGCHLD, _signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGILL,
+    _signal.SIGTRAP, _signal.SIGABRT, _signal.SIGBUS, _signal.SIGFPE, _signal.SIGSEGV, _signal.SIGSYS}
 _ENDING = _HANDED_ON - {_signal.SIGTSTP, _signal.SIGTTIN, _signal.SIGTTOU, _signal.SIGCONT, _signal.SIGWINCH,
                         _signal.SIGURG}
 _KEYBOARD = (_signal.SIGINT, _signal.SIGQUIT, _signal.SIGTSTP, _signal.SIGWINCH)  # and what a terminal sends
@@ -1364,7 +1363,6 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
     helper = _found_group()  # before the child: where this fails, nothing has been run
     child = os.fork()
     if not child:
-        code = EXIT_SYSTEM
         try:
             for channel in channels:
                 for target in channel.targets:
@@ -1374,9 +1372,9 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
             become()
         except HotenvError as error:
             _say(str(error))
-            code = error.code
+            os._exit(error.code)
         finally:
-            os._exit(code)
+            os._exit(EXIT_SYSTEM)
     for channel in channels:
         os.close(channel.end)
     status = _attend(_Command(child, helper, blocked), channels)
@@ -1409,7 +1407,6 @@ class _Command:
         self.pid, self.group = pid, os.getpgrp()
         self.status: int | None = None  # its wait status, once it has ended
         self.wake, end = os.pipe()
-        os.set_blocking(self.wake, False)
         os.set_blocking(end, False)
         _signal.set_wakeup_fd(end, warn_on_full_buffer=False)
         self.leave_group(helper)
@@ -1456,8 +1453,7 @@ class _Command:
 
 
 def _found_group() -> int:
-    """A process that leads a group of its own: who leads one can found no other, but can join it. 0:
-    we lead a session, which cannot be left."""
+    """A process with a group that we can join: who leads one can found no other. 0: a session's leader must stay."""
     if os.getsid(0) == os.getpid():
         return 0
     helper = os.fork()
@@ -1469,8 +1465,7 @@ def _found_group() -> int:
 
 
 class _Channel:
-    """One pipe from the child to one of our descriptors. It reads only when all that it read is
-    written, and no write waits: a slow reader does not hold up the other stream."""
+    """A pipe from the child: it is read once all is written, and no write waits, nor holds up the other stream."""
 
     error: OSError | None = None
     pending = b""
@@ -1588,8 +1583,7 @@ class _Kernel:
         rules = self.call("landlock_create_ruleset", asked, 16, 0)
         for path in filter(os.path.exists, writable):
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-            rights = _WRITE_RIGHTS if os.path.isdir(path) else _FILE_RIGHTS
-            rule = struct.pack("=Qi", rights, descriptor)
+            rule = struct.pack("=Qi", _WRITE_RIGHTS if os.path.isdir(path) else _FILE_RIGHTS, descriptor)
             _tried(self.call, "landlock_add_rule", rules, 1, rule, 0)  # refused for a pipe, which needs none
             os.close(descriptor)
         self.call("landlock_restrict_self", rules, 0)
@@ -1624,27 +1618,28 @@ class _Kernel:
             there = [path if os.path.exists(path) else os.path.dirname(path) for path in given]
             writable = [own, *there, *_DEVICES, *_OF_THE_CALLER]
         self.call("prctl", 38, 1, 0, 0, 0)  # no_new_privs
-        sees_tcp, refused = False, ""
+        sees_tcp = False
         try:
             sees_tcp = self.landlock("no-network" in held, writable)
         except OSError:
             held.discard("fs-readonly")  # too old, refused to us, or nothing to hold
         rules: list[Any] = [("io_uring_setup", [], _UNKNOWN)]  # it makes sockets without a call
+        refused: list[str] = []
         if "no-network" in held:  # but unix (1), netlink (16), and TCP, which Landlock judges
             rules += [("socket", [(0, _ALL, family)], _ALLOWED) for family in (1, 16)]
             if sees_tcp or python:
                 rules.append(("socket", [(0, _ALL - 8, 2), (2, 15, 1), (4, _ALL - 6, 0)], _ALLOWED))
             for name, flags in ("sendto", 6), ("sendmsg", 4), ("sendmmsg", 6):
                 rules.append((name, [(flags, 1 << 29, 1 << 29)], _REFUSED))  # MSG_FASTOPEN connects
-            refused = "socket "
+            refused.append("socket")
         if "no-subprocess" in held:  # but threads, and executing what lies at this address
             path = self.ctypes.addressof(self.path)
             rules += [("execve", [(0, _ALL, path & _ALL), (1, _ALL, path >> 32)], _ALLOWED),
                       ("clone", [(0, 1 << 16, 1 << 16)], _ALLOWED), ("clone3", [], _UNKNOWN)]
-            refused += "clone fork vfork execve execveat "
+            refused += ["clone", "fork", "vfork", "execve", "execveat"]
         if "fs-readonly" in held and not given:
-            refused += " ".join(_ATTRIBUTE_CALLS.split()[::3])
-        self.seccomp([*rules, *[(name, [], _REFUSED) for name in refused.split()]])
+            refused += _ATTRIBUTE_CALLS.split()[::3]
+        self.seccomp([*rules, *[(name, [], _REFUSED) for name in refused]])
         if python and not sees_tcp:
             held.discard("no-network")
         return held
@@ -1655,17 +1650,14 @@ class _Kernel:
         words = (text * (len(argv) + 1))(*map(os.fsencode, argv))
         _default_signals()
         self.libc.execve(self.path, words, (text * (len(pairs) + 1))(*pairs))
-        code = self.ctypes.get_errno()
-        raise _system_error(OSError(code, os.strerror(code)), f"cannot run {_shown(argv[0])}")
+        raise HotenvError(EXIT_SYSTEM, f"cannot run {_shown(argv[0])}: {os.strerror(self.ctypes.get_errno())}")
 
 
 def _sign_as_guarded() -> None:
     """Tell the session's server, by a limit, that we and all that we start are under guards."""
     if sys.platform == "linux":
         import resource
-        hard = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1]
-        if hard == resource.RLIM_INFINITY:
-            hard = 1 << 30
+        hard = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1] % (1 << 62)  # -1 says that there is none
         hard -= (hard - GUARD_SIGN) % 4096
         if hard > 0:  # else somebody has set it too low to say anything
             resource.setrlimit(resource.RLIMIT_MSGQUEUE, (hard, hard))
@@ -1690,15 +1682,13 @@ _CHANGES = {"os.chflags": "09f", "os.chmod": "02f", "os.chown": "03f", "os.link"
             "os.mkdir": "02m", "os.remove": "01", "os.removexattr": "09f", "os.rename": "02,13m",
             "os.rmdir": "01", "os.setxattr": "09f", "os.symlink": "12m",
             "os.truncate": "09f", "os.utime": "03f"}
-_READABLE = """
-/dev/random/ /dev/urandom/ /etc/localtime/ /etc/mime.types/ /etc/os-release/ /proc/cpuinfo/
-/usr/lib/os-release/ /usr/share/zoneinfo/ /proc/meminfo/ /proc/stat/
-""".split()  # what the standard library reads on its own; none of it is anybody's
-_METADATA = """
-169.254.169.254 169.254.170.2 169.254.170.23 168.63.129.16 100.100.100.200 192.0.0.192
-fd00:ec2::254 fd00:ec2::23 fd20:ce::254 metadata.google.internal metadata.goog metadata
-instance-data instance-data.ec2.internal
-""".split()  # where clouds hand out credentials: only that very name opens it
+# What the standard library reads on its own; none of it is anybody's.
+_READABLE = ("/dev/random/ /dev/urandom/ /etc/localtime/ /etc/mime.types/ /etc/os-release/ /proc/cpuinfo/ "
+             "/usr/lib/os-release/ /usr/share/zoneinfo/ /proc/meminfo/ /proc/stat/").split()
+# Where clouds hand out credentials: only that very name opens it.
+_METADATA = ("169.254.169.254 169.254.170.2 169.254.170.23 168.63.129.16 100.100.100.200 192.0.0.192 "
+             "fd00:ec2::254 fd00:ec2::23 fd20:ce::254 metadata.google.internal metadata.goog metadata "
+             "instance-data instance-data.ec2.internal").split()
 _UNSEEN = ("_interpreters", "_xxsubinterpreters")  # have hooks of their own
 _THIS_MACHINE = (bytes(10) + b"\xff\xff\x7f", bytes(15) + b"\1")  # as 127.0.0.0/8 and ::1 begin
 _SECRET = (r"[\w-]*(?:passw|passphrase|pwd|secret|token|(?:api|access|private)[-_]?key|credential|cookie"
@@ -1923,9 +1913,7 @@ def _traced(value: Any, in_list: bool = False) -> str:
         text = redactor(text)
     text = re.sub(rf"(?is)((?<![\w-]){_SECRET})(\s*[=:]\s*|\s+).+", r"\1\2***", text)
     text = re.sub(r"://[^/\s@]*@", "://***@", text)
-    if in_list or " " in text or repr(text) != f"'{text}'":
-        text = repr(text)
-    return text
+    return repr(text) if in_list or " " in text or repr(text) != f"'{text}'" else text
 
 
 def _roots(paths: Iterable[str]) -> tuple[str, ...]:
@@ -2085,12 +2073,11 @@ try:
     if sys.version_info < (3, 8) or sys.implementation.name != "cpython":
         raise RuntimeError("it is no CPython 3.8 or later")
     if not hasattr(sys, "_hotenv"):
-        home = os.path.dirname(os.path.abspath(__file__))
+        sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
         sys.dont_write_bytecode, kept = False, sys.dont_write_bytecode
-        sys.path.insert(0, home)
         import hotenv
         sys.dont_write_bytecode = kept
-        hotenv._guard(os.environ["HOTENV_GUARDS"], home)
+        hotenv._guard(os.environ["HOTENV_GUARDS"], sys.path[0])
         sys._hotenv = hotenv._become
 except BaseException:
     text = "hotenv: cannot guard %s: %s\\n" % (sys.executable, sys.exc_info()[1])
@@ -2150,8 +2137,8 @@ _GUARDS_KEPT = 7 * 86400  # seconds; on an older version; then it can start no m
 _ALLOWANCES = {"no-network": "allow-localhost allow-domain", "no-subprocess": "", "strict-imports": "",
                "fs-readonly": "fs-write"}  # guard -> what opens it again
 _PROFILES = {"net-hermetic": "no-network allow-localhost", "exec-deny": "no-subprocess",
-             "fs-readonly": "fs-readonly={here}", "strict-imports": "strict-imports",
-             "all": "no-network no-subprocess fs-readonly={here} strict-imports"}
+             "fs-readonly": "fs-readonly=.", "strict-imports": "strict-imports",
+             "all": "no-network no-subprocess fs-readonly=. strict-imports"}
 
 
 def _add_guard_options(parser: argparse.ArgumentParser) -> None:
@@ -2160,44 +2147,36 @@ def _add_guard_options(parser: argparse.ArgumentParser) -> None:
     plain = {**valued, "action": "append_const"}
     add("--no-network", **plain, const="no-network", help="no connection, no name looked up")
     add("--allow-localhost", **plain, const="allow-localhost", help="except this machine (127.0.0.0/8, ::1)")
-    add("--allow-domain", **valued, metavar="D", type=_domain, help="except D and what ends in .D")
+    add("--allow-domain", **valued, metavar="D", type="allow-domain={}".format, help="except D and what ends in .D")
     add("--no-subprocess", **plain, const="no-subprocess", help="no other program, no fork")
-    add("--fs-readonly", **valued, metavar="PATH", nargs="?", const=".",
-        type=lambda path: f"fs-readonly={_guard_path(path)}",
+    add("--fs-readonly", **valued, metavar="PATH", nargs="?", const=".", type="fs-readonly={}".format,
         help="write nothing; read only below the current directory, or PATH (--fs-readonly=/ reads anything)")
-    add("--fs-write", **valued, metavar="PATH", help="except below PATH",
-        type=lambda path: f"fs-write={_guard_path(path)}")
-    add("--strict-imports", **plain, const="strict-imports",
-        help="no native extensions but Python's own; no ctypes, no cffi")
+    add("--fs-write", **valued, metavar="PATH", type="fs-write={}".format, help="except below PATH")
+    add("--strict-imports", **plain, const="strict-imports", help="no native extensions but Python's own, no ctypes, cffi")
     add("--profile", metavar="NAME", action="append", default=[], choices=list(_PROFILES), help=", ".join(_PROFILES))
     add("--trace", **plain, const="trace", help="a line on stderr for each blocked action")
 
 
-def _domain(text: str) -> str:
-    import re
-    name = re.sub(r"^(\*\.|\.+)", "", _host_name(text))
-    if not re.fullmatch(r"[\w.-]+", name) and _packed(name) is None:
-        raise HotenvError(EXIT_USAGE, f"--allow-domain takes a host or an address, not {_shown(text)}")
-    return "allow-domain=" + name
-
-
-def _guard_path(text: str) -> str:
-    if not text:
-        raise HotenvError(EXIT_USAGE, "a guard's path is empty")
-    return os.path.realpath(text)
+def _absolute(word: str) -> str:
+    """A guard as it means the same wherever it is read: its path, or its domain, in one spelling."""
+    option, given, value = word.partition("=")
+    if option == "allow-domain":
+        import re
+        name = re.sub(r"^(\*\.|\.+)", "", _host_name(value))
+        if not re.fullmatch(r"[\w.-]+", name) and _packed(name) is None:
+            raise HotenvError(EXIT_USAGE, f"--{option} takes a host or an address, not {_shown(value)}")
+        return f"{option}={name}"
+    if given and not value:
+        raise HotenvError(EXIT_USAGE, f"the path of --{option} is empty")
+    return f"{option}={os.path.realpath(value)}" if given else word
 
 
 def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[str]:
     """The guards of all sources: command line, environment, configuration file, highest first. They
     add up; but no allowance counts below the highest source that has its guard: a file in a checkout
     cannot open what the command line closed."""
-    import shlex
-    try:
-        flags = shlex.split(environ.get("HERMETIC_FLAGS", ""))
-    except ValueError as error:
-        raise HotenvError(EXIT_USAGE, f"HERMETIC_FLAGS: {error}") from None
-    for name in environ.get("HERMETIC_PROFILE", "").replace(",", " ").split():
-        flags.append(f"--profile={name}")
+    flags = environ.get("HERMETIC_FLAGS", "").split()
+    flags += [f"--profile={name}" for name in environ.get("HERMETIC_PROFILE", "").replace(",", " ").split()]
     if environ.get("HERMETIC_FS_ROOT"):
         flags.append(f"--fs-readonly={environ['HERMETIC_FS_ROOT']}")
     sources = [asked]
@@ -2212,7 +2191,7 @@ def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[
     closed: set[str] = set()  # what no lower source can open, nor choose
     for source in sources:
         profiles = " ".join([_PROFILES[name] for name in source.profile]).split()
-        own = [word.format(here=os.path.realpath(".")) for word in profiles] + source.words
+        own = list(map(_absolute, [*profiles, *source.words]))
         words += [word for word in own if word.partition("=")[0] not in closed]
         for guard in _ALLOWANCES.keys() & _by_name(own):
             closed.update([guard, *_ALLOWANCES[guard].split()])
@@ -2248,7 +2227,7 @@ def _config_flags() -> list[str]:
 
 
 def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str],
-                  secrets: Iterable[str] | None = None, sockets: Sequence[str] = ()) -> NoReturn:
+                  secrets: Iterable[str] | None = None, socket_path: str | None = None) -> NoReturn:
     """Become the target under the guards. Under `run`, `secrets` are the session's names, and the
     target gets a process image of its own: what --only left out is not in its memory."""
     if not _ALLOWANCES.keys() & _by_name(guards):
@@ -2262,8 +2241,8 @@ def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str],
     scripts = [os.path.realpath(word) for word in argv[:2] if os.path.isfile(word)]
     words = [*guards, f"program={os.path.dirname(scripts[-1]) if scripts else os.getcwd()}"]
     # No guarded program may touch our directories, nor sessions that can be found from here.
-    sealed = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), os.environ.get("HOTENV_SOCKET"), *sockets]
-    sealed.append(_tried(_read_marker, _find_marker() or ""))
+    sealed = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), os.environ.get("HOTENV_SOCKET"), socket_path,
+              _tried(_read_marker, _find_marker() or "")]
     words += [f"sealed={os.path.abspath(path)}" for path in sealed if path]
     words += [f"secret={name}" for name in secrets or ()]
     if "\n" in "".join(words):
@@ -2323,8 +2302,7 @@ def _run_here(kind: str, argv: list[str], env: dict[str, str], guards: list[str]
 
 
 def _place_loader() -> str:
-    """A directory of this version below our private one, with the loader and a copy of this file.
-    Python keeps its .pyc there too: what is guarded cannot write to it."""
+    """A directory that is closed to the guarded, with the loader, a copy of this file, and Python's .pyc of both."""
     import shutil
     import zlib
     loader: Any = __loader__  # type: ignore[name-defined]
@@ -3823,7 +3801,7 @@ def _run(argv: list[str]) -> int:
 
     def become() -> NoReturn:
         if options.guards:
-            _run_hermetic(options.guards, command, env, snapshot, [options.socket])
+            _run_hermetic(options.guards, command, env, snapshot, options.socket)
         _exec(command, env)
 
     if not options.mask:
