@@ -1291,11 +1291,8 @@ class Redactor:
                 if self._is_border(data, start) and self._is_border(data, end):
                     places.append((start, end, name))
                 start = data.find(word, start + 1)
-        for start in range(max(1, len(data) - self._last), held):
-            if data[start:] in self._ends:
-                held = start
-                break
-        return sorted(places), held
+        near = max(1, len(data) - self._last)
+        return sorted(places), next((start for start in range(near, held) if data[start:] in self._ends), held)
 
 
 class _Stream:
@@ -1623,23 +1620,20 @@ class _Kernel:
             sees_tcp = self.landlock("no-network" in held, writable)
         except OSError:
             held.discard("fs-readonly")  # too old, refused to us, or nothing to hold
+        refused = {"no-network": ["socket"], "no-subprocess": ["clone", "fork", "vfork", "execve", "execveat"],
+                   "fs-readonly": [] if given else _ATTRIBUTE_CALLS.split()[::3]}
         rules: list[Any] = [("io_uring_setup", [], _UNKNOWN)]  # it makes sockets without a call
-        refused: list[str] = []
         if "no-network" in held:  # but unix (1), netlink (16), and TCP, which Landlock judges
             rules += [("socket", [(0, _ALL, family)], _ALLOWED) for family in (1, 16)]
             if sees_tcp or python:
                 rules.append(("socket", [(0, _ALL - 8, 2), (2, 15, 1), (4, _ALL - 6, 0)], _ALLOWED))
             for name, flags in ("sendto", 6), ("sendmsg", 4), ("sendmmsg", 6):
                 rules.append((name, [(flags, 1 << 29, 1 << 29)], _REFUSED))  # MSG_FASTOPEN connects
-            refused.append("socket")
         if "no-subprocess" in held:  # but threads, and executing what lies at this address
             path = self.ctypes.addressof(self.path)
             rules += [("execve", [(0, _ALL, path & _ALL), (1, _ALL, path >> 32)], _ALLOWED),
                       ("clone", [(0, 1 << 16, 1 << 16)], _ALLOWED), ("clone3", [], _UNKNOWN)]
-            refused += ["clone", "fork", "vfork", "execve", "execveat"]
-        if "fs-readonly" in held and not given:
-            refused += _ATTRIBUTE_CALLS.split()[::3]
-        self.seccomp([*rules, *[(name, [], _REFUSED) for name in refused]])
+        self.seccomp([*rules, *[(name, [], _REFUSED) for guard in held for name in refused[guard]]])
         if python and not sees_tcp:
             held.discard("no-network")
         return held
@@ -1723,8 +1717,8 @@ class _Guards:
         self.network, self.processes = "no-network" in values, "no-subprocess" in values
         self.imports, self.localhost = "strict-imports" in values, "allow-localhost" in values
         self.domains = values.get("allow-domain", [])
-        self.known = {_packed(_host_name(name)) for name in self.domains} - {None}  # may be reached
-        self.metadata = {_packed(_host_name(name)) for name in _METADATA} - {None}
+        self.known = {_packed(name) for name in self.domains} - {None}  # may be reached
+        self.metadata = {_packed(name) for name in _METADATA} - {None}
         self.sealed = _roots(values.get("sealed", []))
         given = (*_roots(values.get("fs-write", [])), *[path + "/" for path in _DEVICES])
         self.writable = given if "fs-readonly" in values else ("/",)
@@ -2369,8 +2363,7 @@ def _resolve_python(line: list[str], words: list[str], path: str) -> tuple[str, 
         if file.read(2) == b"#!":  # pyenv, asdf and mise put a script before the real one
             import subprocess
             ask = [python, "-IS", "-c", "import sys; print(sys.executable)"]
-            asked = subprocess.run(ask, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-            python = os.fsdecode(asked.stdout).strip()
+            python = os.fsdecode(subprocess.run(ask, stdout=subprocess.PIPE).stdout).strip()
     ours = os.path.dirname(python) == os.path.dirname(sys.executable)
     if ours and line[1:] == words and os.path.samefile(python, sys.executable):
         return "path", words
