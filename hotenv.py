@@ -1333,12 +1333,11 @@ class _Stream:
 # Owns the one case where the command is a child: its stdout and stderr run through pipes that we
 # mask. To everybody else the two of us should look like one process, as after an exec.
 #
-# Signals. What is sent to our process group (Ctrl-C, Ctrl-Z, `kill %1`) is meant for the command, and
-# so is what is sent to our pid; nothing tells the two apart. So we leave the group, and the command
-# stays: the first kind reaches it alone, the second us alone, and we hand it on. When it stops, we
-# return to the group and stop too, so that the shell sees it. Only the leader of a session (a
-# container's first process, a service) cannot leave: there we hand on all but what a keyboard may
-# have sent, and who signals that group signals the command twice.
+# Signals. What is sent to our process group (Ctrl-C, Ctrl-Z, `kill %1`) is meant for the command, and so is what is
+# sent to our pid; nothing tells the two apart. So we leave the group, and the command stays: the first kind reaches it
+# alone, the second us alone, and we hand it on. When it stops, we return to the group and stop too, so that the shell
+# sees it. Only the leader of a session (a container's first process, a service) cannot leave: there we hand on all but
+# what a keyboard may have sent, and who signals that group signals the command twice.
 
 _HANDED_ON = _signal.valid_signals() - {
     _signal.SIGKILL, _signal.SIGSTOP, _signal.SIGCHLD, _signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGILL,
@@ -1349,11 +1348,10 @@ _KEYBOARD = (_signal.SIGINT, _signal.SIGQUIT, _signal.SIGTSTP, _signal.SIGWINCH)
 
 
 def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
-    """Has a child `become` the command and masks its output; returns its exit status, or dies as it
-    did. A terminal is handed over as it is; where both are, the command takes our place."""
+    """Has a child `become` the command and masks its output; returns its exit status, or dies as it did."""
     routes = _masked_routes()
     if not routes:
-        become()
+        become()  # in our place: nothing is to be masked
     blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, (*_HANDED_ON, _signal.SIGCHLD))
     before = _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it loses the exit status
     channels = [_Channel(targets, redactor.stream()) for targets in routes]
@@ -1607,9 +1605,8 @@ class _Kernel:
         self.call("prctl", 22, 2, struct.pack("HxxxxxxP", count, self.ctypes.addressof(code)), 0, 0)
 
     def hold(self, held: set[str], given: Sequence[str], own: str, python: bool) -> set[str]:
-        """Hold these guards for good, writing below `given` apart; returns those held in full. Where
-        Landlock does not see TCP, a Python keeps it: it may serve on this machine, and its hook sees it
-        connect. Only `path` may be executed, by its address here, which then means nothing more."""
+        """Hold these guards for good; returns those held in full. Without Landlock a Python keeps TCP: it may serve
+        here, and its hook sees it connect. Only `path` can be executed, by an address that then means nothing more."""
         writable: list[str] = []
         if "fs-readonly" in held:  # what is still to be made opens its directory to native code
             there = [path if os.path.exists(path) else os.path.dirname(path) for path in given]
@@ -2122,10 +2119,9 @@ def _become(kind: str, argv: list[str]) -> NoReturn:
 # ==== hermetic host ===================================================================================================
 # Owns the way in: which guards are asked for, which program a target is, how it is started.
 #
-# A Python is started as by itself: PYTHONPATH brings in the loader, which guards it before its first
-# line. One that ignores PYTHONPATH is started on the loader. What belongs to this very environment
-# runs in this process, unless that has held a session's values. All else is a program: the kernel
-# alone must be able to hold its guards.
+# A Python is started as by itself: PYTHONPATH brings in the loader, which guards it before its first line. One that
+# ignores PYTHONPATH is started on the loader. What belongs to this very environment runs in this process, unless that
+# has held a session's values. All else is a program: the kernel alone must be able to hold its guards.
 
 _GUARDS_KEPT = 7 * 86400  # seconds; on an older version; then it can start no more children
 _ALLOWANCES = {"no-network": "allow-localhost allow-domain", "no-subprocess": "", "strict-imports": "",
@@ -2166,9 +2162,8 @@ def _absolute(word: str) -> str:
 
 
 def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[str]:
-    """The guards of all sources: command line, environment, configuration file, highest first. They
-    add up; but no allowance counts below the highest source that has its guard: a file in a checkout
-    cannot open what the command line closed."""
+    """The guards of all sources, highest first. They add up; but no allowance counts below the highest source that
+    has its guard: a file in a checkout cannot open what the command line closed."""
     flags = environ.get("HERMETIC_FLAGS", "").split()
     flags += [f"--profile={name}" for name in environ.get("HERMETIC_PROFILE", "").replace(",", " ").split()]
     if environ.get("HERMETIC_FS_ROOT"):
