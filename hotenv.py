@@ -1528,17 +1528,15 @@ def _attend(command: _Command, channels: list[_Channel]) -> int:
 
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1), "riscv64": (0xC00000F3, 1)}
 # A system call, its number on x86_64, and in the table that newer machines share (-1: none).
-_CALLS = """
-prctl 157 167 socket 41 198 sendto 44 206 sendmsg 46 211 sendmmsg 307 269 io_uring_setup 425 425
-fork 57 -1 vfork 58 -1 clone 56 220 clone3 435 435 execve 59 221 execveat 322 281
-landlock_create_ruleset 444 444 landlock_add_rule 445 445 landlock_restrict_self 446 446
-"""
-_ATTRIBUTE_CALLS = """
-chmod 90 -1 fchmod 91 52 chown 92 -1 fchown 93 55 lchown 94 -1 fchownat 260 54 fchmodat 268 53
-fchmodat2 452 452 utime 132 -1 utimes 235 -1 futimesat 261 -1 utimensat 280 88 setxattr 188 5
-lsetxattr 189 6 fsetxattr 190 7 removexattr 197 14 lremovexattr 198 15 fremovexattr 199 16
-setxattrat 463 463 removexattrat 466 466 file_setattr 469 469
-"""  # Landlock has no right for these
+_CALLS = ("prctl 157 167 socket 41 198 sendto 44 206 sendmsg 46 211 sendmmsg 307 269 clone 56 220 "
+          "fork 57 -1 vfork 58 -1 clone3 435 435 execve 59 221 execveat 322 281 io_uring_setup 425 425 "
+          "landlock_create_ruleset 444 444 landlock_add_rule 445 445 landlock_restrict_self 446 446 ")
+# Landlock has no right for these.
+_ATTRIBUTE_CALLS = (
+    "chmod 90 -1 fchmod 91 52 chown 92 -1 fchown 93 55 lchown 94 -1 fchownat 260 54 fchmodat 268 53 "
+    "fchmodat2 452 452 utime 132 -1 utimes 235 -1 futimesat 261 -1 utimensat 280 88 setxattr 188 5 "
+    "lsetxattr 189 6 fsetxattr 190 7 removexattr 197 14 lremovexattr 198 15 fremovexattr 199 16 "
+    "setxattrat 463 463 removexattrat 466 466 file_setattr 469 469")
 _ALL, _ALLOWED, _KILLED = 0xFFFFFFFF, 0x7FFF0000, 0x80000000
 _REFUSED, _UNKNOWN = 0x50000 | errno.EACCES, 0x50000 | errno.ENOSYS
 _WRITE_RIGHTS, _FILE_RIGHTS = 0x7FF2, 0x4002  # all that change anything (Linux 6.2); those that a file has
@@ -1682,8 +1680,7 @@ _METADATA = ("169.254.169.254 169.254.170.2 169.254.170.23 168.63.129.16 100.100
              "instance-data instance-data.ec2.internal").split()
 _UNSEEN = ("_interpreters", "_xxsubinterpreters")  # have hooks of their own
 _THIS_MACHINE = (bytes(10) + b"\xff\xff\x7f", bytes(15) + b"\1")  # as 127.0.0.0/8 and ::1 begin
-_SECRET = (r"[\w-]*(?:passw|passphrase|pwd|secret|token|(?:api|access|private)[-_]?key|credential|cookie"
-           r"|auth)[\w-]*")
+_SECRET = r"[\w-]*(?:passw|passphrase|pwd|secret|token|(?:api|access|private)[-_]?key|credential|cookie|auth)[\w-]*"
 _INTERNET = (_socket.AF_INET, _socket.AF_INET6)
 _leave = os._exit  # the real one; at the end of the interpreter os is empty
 
@@ -1693,7 +1690,7 @@ class _Guarded:
 
     text = home = ""  # HOTENV_GUARDS, and the directory that PYTHONPATH begins with
     blocked: list[str] = []  # the events that were: any decides the exit status
-    trace: int | None = None  # a duplicate of stderr, which the program may redirect
+    trace = -1  # a duplicate of stderr, which the program may redirect
     secrets: dict[str, str] = {}  # as they were at the start: a program may take its own away
     redactors: list[Redactor] = []  # what hides them, once it was needed
 
@@ -1757,12 +1754,11 @@ class _Guards:
         address = _packed(name)
         if name in _METADATA or address in self.metadata:
             return name in self.domains or address in self.known
-        if address is None:
-            local = f".{name}".endswith(".localhost") or name == _host_name(os.uname().nodename)
-            allowed = f".{name}".endswith(tuple(["." + domain for domain in self.domains]))
+        if address:
+            allowed, local = address in self.known, address.startswith(_THIS_MACHINE)
         else:
-            local = address.startswith(_THIS_MACHINE)
-            allowed = address in self.known
+            allowed = f".{name}".endswith(tuple(["." + domain for domain in self.domains]))
+            local = f".{name}".endswith(".localhost") or name == _host_name(os.uname().nodename)
         return allowed or local and (self.localhost or not connecting)
 
     def on_address(self, event: str, sock: Any, address: Any) -> None:
@@ -1817,8 +1813,7 @@ class _Guards:
         real = os.path.realpath(text)
         there = os.path.exists if event == "open" else os.path.isdir  # else there is nothing to list
         if not f"{real}/".startswith(self.readable) and there(real):
-            _block(event, "fs-readonly", f" (reads are allowed below {self.root}; --fs-readonly=PATH "
-                                         "reads below PATH, =/ reads anything)", path=real)
+            _block(event, "fs-readonly", f" (it may read below {self.root}; --fs-readonly=PATH, =/ for all)", path=real)
 
     def on_change(self, event: str, *args: Any) -> None:
         padded = [*args, *[-1] * 10]
@@ -1883,8 +1878,7 @@ def _block(event: str, reason: str, hint: str = "", counts: bool = True, **about
     line = f"{line[:1990]} reason={reason}"
     if counts:
         _Guarded.blocked.append(event)
-    if _Guarded.trace is not None:
-        _tried(os.write, _Guarded.trace, f"[hermetic] blocked {line}\n".encode("ascii", "backslashreplace"))
+    _tried(os.write, _Guarded.trace, f"[hermetic] blocked {line}\n".encode("ascii", "backslashreplace"))
     if event == "import":
         raise ImportError(f"blocked by hotenv: {line}", name=about["module"])
     raise PermissionError(errno.EACCES, f"blocked by hotenv: {line}{hint}")
@@ -1928,9 +1922,8 @@ def _real(path: Any, dir_fd: int = -1, follow: bool = True) -> str:
 
 def _host_name(host: Any) -> str:
     """One spelling of a host: ASCII, lower case, no final dot, no zone of an IPv6 address."""
-    name = os.fsdecode(host)
-    name = name if name.isascii() else name.encode("idna").decode()
-    return str(name.lower().rstrip(".").partition("%")[0])
+    name: str = os.fsdecode(host).lower().rstrip(".").partition("%")[0]
+    return name if name.isascii() else name.encode("idna").decode()
 
 
 def _packed(name: str) -> bytes | None:
@@ -2002,8 +1995,7 @@ def _guard(text: str, home: str) -> None:
     sys.dont_write_bytecode |= "fs-readonly=" in text
     if "trace" in words:
         import fcntl
-        # Above what daemons close, and tests count.
-        _Guarded.trace = _tried(fcntl.fcntl, 2, fcntl.F_DUPFD_CLOEXEC, 200)
+        _Guarded.trace = _tried(fcntl.fcntl, 2, fcntl.F_DUPFD_CLOEXEC, 200) or -1  # above what daemons close
     # _execvpe so that one attempt is one refusal, not one for each entry of PATH.
     _patch("os.execve os._execvpe os.posix_spawn os.posix_spawnp _posixsubprocess.fork_exec", _start)
     _patch("posix.execve posix.posix_spawn posix.posix_spawnp", _start)
@@ -2013,9 +2005,8 @@ def _guard(text: str, home: str) -> None:
     _patch("os.open posix.open", _open_at)
     if "no-network" in words:
         _patch("_socket.getaddrinfo", _resolve)
-        base: Any = _socket.socket
-        methods = {name: _early(getattr(base, name)) for name in "connect connect_ex bind sendto".split()}
-        patched: Any = type("socket", (base,), {"__slots__": (), **methods})
+        methods = {name: _early(getattr(_socket.socket, name)) for name in ("connect", "connect_ex", "bind", "sendto")}
+        patched: Any = type("socket", (_socket.socket,), {"__slots__": (), **methods})
         _socket.socket = _socket.SocketType = patched  # type: ignore[misc]
         for name in methods if "socket" in sys.modules else ():  # whose class was made from the original
             setattr(sys.modules["socket"].socket, name, methods[name])
@@ -2142,7 +2133,7 @@ def _add_guard_options(parser: argparse.ArgumentParser) -> None:
     add("--fs-readonly", **valued, metavar="PATH", nargs="?", const=".", type="fs-readonly={}".format,
         help="write nothing; read only below the current directory, or PATH (--fs-readonly=/ reads anything)")
     add("--fs-write", **valued, metavar="PATH", type="fs-write={}".format, help="except below PATH")
-    add("--strict-imports", **plain, const="strict-imports", help="no native extensions but Python's own, no ctypes, cffi")
+    add("--strict-imports", **plain, const="strict-imports", help="no native extension but Python's own; no ctypes, cffi")
     add("--profile", metavar="NAME", action="append", default=[], choices=list(_PROFILES), help=", ".join(_PROFILES))
     add("--trace", **plain, const="trace", help="a line on stderr for each blocked action")
 
@@ -2191,7 +2182,7 @@ def _config_flags() -> list[str]:
     """The guards in ./pyproject.toml, [tool.hermetic], and ./HERMETIC.toml, as options."""
     import re
     flags: list[str] = []
-    for path in "pyproject.toml", "HERMETIC.toml":
+    for path in filter(os.path.exists, ("pyproject.toml", "HERMETIC.toml")):
         try:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
@@ -2207,8 +2198,6 @@ def _config_flags() -> list[str]:
                     raise ValueError(f"{name} takes true, a text or a list of texts")
                 option = "--" + name.replace("_", "-")
                 flags += [option + f"={each}" * (each is not True) for each in values if each]
-        except FileNotFoundError:
-            pass  # as in most directories
         except (ImportError, OSError, ValueError, AttributeError) as error:
             why = "it takes Python 3.11" if isinstance(error, ImportError) else _shown(str(error))
             raise HotenvError(EXIT_USAGE, f"cannot take guards from {path}: {why}") from None
