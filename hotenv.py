@@ -1813,7 +1813,7 @@ class _Guards:
         real = os.path.realpath(text)
         there = os.path.exists if event == "open" else os.path.isdir  # else there is nothing to list
         if not f"{real}/".startswith(self.readable) and there(real):
-            _block(event, "fs-readonly", f" (it may read below {self.root}; --fs-readonly=PATH, =/ for all)", path=real)
+            _block(event, "fs-readonly", f" (read only below {self.root}; --fs-readonly=PATH, =/ all)", path=real)
 
     def on_change(self, event: str, *args: Any) -> None:
         padded = [*args, *[-1] * 10]
@@ -1970,13 +1970,11 @@ def _resolve(original: Any, host: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _early(original: Any) -> Any:
     """A method that looks up a name before its event: so the name goes first, alone."""
-    event = "socket." + original.__name__.replace("_ex", "")
-
     def call(sock: Any, *args: Any) -> Any:
         address = args[-1]
         host = address[0] if isinstance(address, tuple) else 0
         if not isinstance(host, int) and _packed(_host_name(host)) is None:
-            sys.audit(event, sock, address)
+            sys.audit("socket." + original.__name__.replace("_ex", ""), sock, address)
             found = _socket.getaddrinfo(host, None, sock.family, sock.type, sock.proto)
             args = (*args[:-1], (found[0][4][0], *address[1:]))  # now the check sees where it goes
         return original(sock, *args)
@@ -2133,7 +2131,7 @@ def _add_guard_options(parser: argparse.ArgumentParser) -> None:
     add("--fs-readonly", **valued, metavar="PATH", nargs="?", const=".", type="fs-readonly={}".format,
         help="write nothing; read only below the current directory, or PATH (--fs-readonly=/ reads anything)")
     add("--fs-write", **valued, metavar="PATH", type="fs-write={}".format, help="except below PATH")
-    add("--strict-imports", **plain, const="strict-imports", help="no native extension but Python's own; no ctypes, cffi")
+    add("--strict-imports", **plain, const="strict-imports", help="no native code but Python's own; no ctypes, cffi")
     add("--profile", metavar="NAME", action="append", default=[], choices=list(_PROFILES), help=", ".join(_PROFILES))
     add("--trace", **plain, const="trace", help="a line on stderr for each blocked action")
 
