@@ -1827,12 +1827,14 @@ class _Guards:
         """Only what is in memory may be opened, or a URI that says that it is only read."""
         name = os.fsdecode(database)
         path, _, query = name.partition("?")
-        harmless = {"mode=ro", "immutable=1", "mode=memory"} & set(query.split("&"))
-        if path.startswith("file:") and harmless:
+        harmless: set[str] = set()
+        if path.startswith("file:"):
             from urllib.parse import unquote
-            if "mode=memory" not in harmless:
-                self.on_open("open", unquote("/" * path.startswith("file:/") + path[5:].lstrip("/")))
-        elif name not in ("", ":memory:"):
+            path = unquote("/" * path.startswith("file:/") + path[5:].lstrip("/"))
+            harmless = {"mode=ro", "immutable=1", "mode=memory"} & set(query.split("&"))
+        if harmless and "mode=memory" not in harmless:
+            self.on_open("open", path)
+        elif not harmless and name not in ("", ":memory:"):
             self.change(event, path)
 
     def on_start(self, event: str, *args: Any) -> None:

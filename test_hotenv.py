@@ -4338,6 +4338,7 @@ FS    | [os.open(f, os.O_RDONLY, dir_fd=d)
     open("../" + __import__("os").path.basename(outside) + "/old").read() ~~ open("/proc/self/root/etc/passwd").read()
 --fs-readonly=/ --fs-write dir | open("made", "w") ~~ os.symlink(os.path.abspath("victim"), "dir/l"); open("dir/l", "w")
     ~~ os.link("victim", "dir/l") ~~ os.rename("victim", "dir/l")
+--fs-readonly=/ --fs-write . | sqlite3.connect("file:" + outside + "/new", uri=True)
 IMP   | import ctypes => import module=ctypes ~~ import _ctypes ~~ import cffi ~~ import native_module ~~ import
     importlib.machinery as m; m.ExtensionFileLoader("native_module",
     "native_module.so").create_module(__import__("importlib.util").util.spec_from_file_location("native_module",
