@@ -1291,8 +1291,10 @@ class Redactor:
                 if self._is_border(data, start) and self._is_border(data, end):
                     places.append((start, end, name))
                 start = data.find(word, start + 1)
-        near = max(1, len(data) - self._last)
-        return sorted(places), next((start for start in range(near, held) if data[start:] in self._ends), held)
+        for start in range(max(1, len(data) - self._last), held):
+            if data[start:] in self._ends:
+                return sorted(places), start
+        return sorted(places), held
 
 
 class _Stream:
