@@ -180,7 +180,7 @@ def _invocation() -> str:
     return "hotenv"
 
 
-def _parser(command: str, summary: str, example: str = "") -> argparse.ArgumentParser:
+def _parser(command: str, summary: str, example: str = "", usage: str = "[options]") -> argparse.ArgumentParser:
     """A parser of a command's options, with those of all that ask; HotenvError for wrong words."""
     import argparse
 
@@ -200,7 +200,7 @@ def _parser(command: str, summary: str, example: str = "") -> argparse.ArgumentP
             _write(1, self.format_help())
 
     parser = Parser(
-        f"hotenv {command}", f"hotenv {command} [options]", summary, f"example:\n{example}", allow_abbrev=False,
+        f"hotenv {command}", f"hotenv {command} {usage}", summary, f"example:\n{example}", allow_abbrev=False,
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=80))
     if command in ("run", "dump", "status", "stop", "mcp"):
         parser.add_argument("--socket", metavar="PATH", help="ask this; else $HOTENV_SOCKET, else by .hotenv")
@@ -671,11 +671,11 @@ def _open_private(path: str, what: str) -> int:
 # One JSON line each way: bytes into a request or a snapshot, and back. Knows nothing of sockets.
 
 
-def _json_object(line: bytes | bytearray) -> dict[str, Any] | None:
+def _json_object(line: bytes | bytearray, scan: Callable[[str, int], Any]) -> dict[str, Any] | None:
     """The object that a line is; None if it is anything else, or more."""
     try:
         text = line.decode("utf-8").strip(" \t\r\n")
-        found, end = _scan_json(text, 0)
+        found, end = scan(text, 0)
     except (ValueError, StopIteration, RecursionError, SystemError):  # the last: json is not loaded
         return None
     return found if end == len(text) and isinstance(found, dict) else None
@@ -690,9 +690,9 @@ def _encode_request(command: str, args: Iterable[str]) -> bytes:
     return b'{"command":"run","args":[%s]}\n' % (",".join(listed) or '"..."').encode("ascii")
 
 
-def _decode_request(line: bytes) -> tuple[str, list[str]]:
+def _decode_request(line: bytes, scan: Callable[[str, int], Any]) -> tuple[str, list[str]]:
     """The command of a request, and its words for the log; ValueError with what is wrong."""
-    request = _json_object(line)
+    request = _json_object(line, scan)
     if request is None:
         raise ValueError("a request is one JSON object in UTF-8, and nothing more")
     command, args = request.get("command"), request.get("args")
@@ -713,7 +713,7 @@ def _encode_message(message: Mapping[str, object]) -> bytes:
 def _decode_snapshot(data: bytes | bytearray) -> dict[str, str]:
     """The environment in an answer; HotenvError 9 for whatever is none. Only a message is shown."""
     whole = len(data) <= MAX_RESPONSE and data.find(b"\n") == len(data) - 1
-    answer = _json_object(data) if whole else None
+    answer = _json_object(data, _scan_json) if whole else None
     if answer is None:
         raise HotenvError(EXIT_ARTIFACT, f"the answer is no line of JSON up to {MAX_RESPONSE >> 20} MiB")
     if isinstance(answer.get("error"), str):
@@ -812,8 +812,10 @@ class _Server:
 
     def __init__(self, listener: socket.socket, response: bytes, files: _SessionFiles, log: _Log,
                  idle: float, max_age: float) -> None:
+        import json
         import resource
         import selectors
+        self.scan = json.JSONDecoder(**_JSON_RULES).raw_decode
         self.listener, self.response, self.files, self.log = listener, response, files, log
         self.selector = selectors.DefaultSelector()
         self.limits: Any = getattr(resource, "prlimit", None)  # Linux
@@ -920,7 +922,7 @@ class _Server:
                 raise ValueError(f"a request is at most {MAX_REQUEST >> 10} KiB long")
             if not whole:
                 raise ValueError("the request ended before its newline")
-            request = _decode_request(connection.received)
+            request = _decode_request(connection.received, self.scan)
             if self.limits and self.is_guarded(connection.sock):
                 raise ValueError("a program under guards gets no secrets but its own")
             connection.request, connection.unsent = request, self.response
@@ -3641,6 +3643,8 @@ def _read_environment(prompt: bool) -> tuple[bytes, int]:
     if not data:
         _say("stdin is empty, and so is this session: did the left side of the pipe fail?")
     env = resolve_env(_parse_entries(bytes(data)), _host_environment(), _ask if prompt else None)
+    if not prompt and os.isatty(2) and any([value.startswith("?") for value in env.values()]):
+        _say("a value that begins with `?` is taken as it is: to be asked for it, use --prompt")
     if os.environ.get("HOTENV_SOCKET") and os.isatty(2):
         _say("HOTENV_SOCKET is set: `run` asks that session, not this one, until you unset it")
     return _encode_message({"env": env}), len(env)
@@ -3795,8 +3799,7 @@ def _run(argv: list[str]) -> int:
 def _run_options(own: list[str]) -> argparse.Namespace:
     parser = _parser("run", "Run a command with the session's environment.",
                      "  hotenv run -- ./deploy.sh --to production\n\n"
-                     "Guards (--no-network, ...): hotenv hermetic --help")
-    parser.usage = "hotenv run [options] -- COMMAND [ARG...]"
+                     "Guards (--no-network, ...): hotenv hermetic --help", "[options] -- COMMAND [ARG...]")
     add = parser.add_argument
     add("--only", **_NAMES, help="hand over these alone: NAME,PREFIX*,... (no boundary)")
     add("--isolated", action="store_true", help="start from an allowlist (PATH, HOME, TERM, ...)")
@@ -3985,9 +3988,9 @@ def _shellenv(argv: list[str]) -> int:
     import shlex
     parser = _parser("shellenv", "Print a shell function `hotenv` that runs this file, compiled only once.",
                      '  eval "$(python3 ~/trusted/hotenv.py shellenv)"      # ~/.profile, ~/.bashrc or ~/.zshrc\n'
-                     "  python3 ~/trusted/hotenv.py shellenv fish | source  # ~/.config/fish/config.fish")
+                     "  python3 ~/trusted/hotenv.py shellenv fish | source  # ~/.config/fish/config.fish",
+                     "[bash | zsh | fish]")
     parser.add_argument("shell", nargs="?", default="sh", choices="sh bash zsh fish".split())
-    parser.usage = "hotenv shellenv [bash | zsh | fish]"
     shell, path = parser.parse_args(argv).shell, os.path.realpath(__file__)
     # By the loader that `import` has, so that a .pyc serves; by its path, so that it is this file.
     program = ("import sys; from _frozen_importlib_external import SourceFileLoader as Loader; "
@@ -4003,8 +4006,7 @@ def _hermetic(argv: list[str]) -> int:
     """Every error of ours is 1 here: 2 says that something was blocked."""
     parser = _parser("hermetic", "Run a program without network, subprocesses, writes or native code.",
                      "  hotenv hermetic --no-network --trace -- pip download requests\n"
-                     "What each guard holds, and what not: hotenv help hermetic")
-    parser.usage = "hotenv hermetic [GUARDS] -- TARGET [ARG...]"
+                     "What each guard holds, and what not: hotenv help hermetic", "[GUARDS] -- TARGET [ARG...]")
     _add_guard_options(parser)
     try:
         own, target = _split("hermetic", argv)
@@ -4031,7 +4033,7 @@ def _mcp(argv: list[str]) -> int:
 _TOPICS = {"help": r"""usage: hotenv COMMAND [options]
 
 everyday:
-  serve < secrets.env     read NAME=value lines, hold them until 5 idle minutes have passed
+  serve < secrets.env     hold NAME=value lines in memory for this directory, 5 idle minutes
   run -- COMMAND...       run a command with them, from here or below
   status                  is there a session, and until when
   stop                    end it
@@ -4042,6 +4044,8 @@ advanced:
   mcp                     shells for an agent that must not see the values
   shellenv                a shell function `hotenv` that starts fast
   help [TOPIC], version   masking, hermetic, mcp, dotenv, sessions, or a command
+
+See `hotenv COMMAND --help`.
 """, "sessions": r"""A container gets one socket, and no more:
     SOCKET=$(cut -d= -f2- .hotenv)
     docker run --rm -v "$SOCKET:/s.sock" -v "$PWD/hotenv.py:/hotenv.py:ro" python:3 \
