@@ -3061,66 +3061,59 @@ def _usage(message: str) -> HotenvError:
     return HotenvError(EXIT_USAGE, message)
 
 
-# What a policy looks at: tokens of shell text, a state, and a stack of the substitutions that are open. In the state
-# `go` a command or a reserved word may come, in `command` no reserved one, in `rest` arguments. It knows no more of
-# the grammar than everyday lines need: what may mean something else is refused, `case` too.
+# What a policy looks at: tokens of shell text, and a state. In `go` a command or a reserved word may come, in `command`
+# no reserved one, in `rest` arguments, in `loop` what `for` has. It knows no more of the grammar than everyday lines
+# need: what may mean something else is refused, `case` too.
+_POLICY_DEPTH = 50  # quotes and substitutions within each other: more is no everyday line
 _POLICY_PLAIN = r"""
   [^`$"'\\<>#;&()] | \$(?!\() | \\. | '[^']*' | "(?: [^"`$\\] | \\. | \$(?!\() )*" """
 _POLICY_TEXT = r"""\\[^`\n] | \$\{[^{}()`$"'\\]*\} | \$\(\([^()`$"'\\]*\)\)"""
 _POLICY_QUOTED = rf"""(?xs)
-  (?P<text> {_POLICY_TEXT} | \\\n | \$(?![({{]) | [^"`$\\]+ )
-| (?P<opens> ` | \$\( ) | (?P<quote> ")"""
+  (?P<text> {_POLICY_TEXT} | \\\n | \$(?![({{]) | [^"`$\\]+ ) | (?P<opens> ` | \$\( ) | (?P<closes> ")"""
 _POLICY_TOKEN = rf"""(?xs)
   (?P<joins> \\\n ) | (?P<blank> [ \t]+ ) | (?P<comment> \#[^\n]* )
 | (?P<heredoc> \d*<<(?!<)(-?)[ \t]*(\\?['"]?)([\w.-]+)['"]?(?=[\s;&|<>)]) )
-| (?P<redirect> \d*(?:<<<|<>|>>|>\||[<>]&|<(?![<(])|>(?!\()) | &>>? )
+| (?P<redirect> (?: \d*(?:<<<|<>|>>|>\||[<>]&|<(?![<(])|>(?!\()) | &>>? ) (?: [ \t] | \\\n )* )
 | (?P<tests> \(\( (?: [^()`$"'\\] | \$(?!\() | \([^()`$"'\\]*\) )* \)\)
           | \[\[\s (?: (?!\[\[\s) (?: {_POLICY_PLAIN} | [&()] | [<>](?!\() ) )*? \s\]\](?=[\s;&|)]) )
-| (?P<function> [\w.:-]+[ \t]*\([ \t]*\) )
+| (?P<function> [\w.:-]+[ \t]*\([ \t]*\) ) | (?P<ends> \n | [;&|]+ )
 | (?P<text> {_POLICY_TEXT} | \w+\+?=\( (?:{_POLICY_PLAIN})* \) | \$(?![({{"']) | '[^']*'
           | \$'(?:[^'\\]|\\.)*' | [^ \t\n;&|()<>`\\'"$]+ )
-| (?P<quote> \$?" ) | (?P<opens> ` | \$\( | [<>]?\((?!\s*\)) ) | (?P<closes> \) )
-| (?P<ends> \n | [;&|]+ )"""
-_POLICY_RESERVED = {"for": "loop", **dict.fromkeys("fi done }".split(), "rest"),
-                    **dict.fromkeys("if then else elif do while until ! { time".split(), "go"),
-                    **dict.fromkeys("case coproc function select".split(), "lost")}
-_POLICY_AFTER = {("function", "go"): "go", ("tests", "go"): "rest", ("tests", "loop"): "loop"}
+| (?P<opens> \$?" | ` | \$\( | [<>]?\((?!\s*\)) ) | (?P<closes> \) )"""
+_POLICY_AFTER = {  # by a kind of token and the state before it, or by state and reserved word
+    ("function", "go"): "go", ("tests", "go"): "rest", ("tests", "loop"): "loop",
+    ("go", "for"): "loop", ("loop", "do"): "go", ("loop", "{"): "go",
+    **{("go", word): "rest" for word in "fi done }".split()},
+    **{("go", word): "go" for word in "if then else elif do while until ! { time -p --".split()}}
 
 
-def _first_words(text: str) -> list[str]:
-    """The first word of every simple command, those in substitutions included. ValueError: it has lost its way."""
+def _read_commands(text: str, at: int, ends: str, found: list[str]) -> int:
+    """Take down the first word of every simple command, also within substitutions, up to what the last
+    of `ends` closes; the place after it. ValueError: it has lost its way."""
     import re
-    found: list[str] = []
-    heredocs: list[re.Match[str]] = []
-    stack: list[tuple[str, bool, str, str]] = []  # what is outside of each that is open
-    end, quoted, state, word, at, text = "", False, "go", "", 0, text + "\n"
-    while at < len(text) and state != "lost":
+    quoted = ends[-1:] == '"'
+    state, word, heredocs = "rest" if quoted else "go", "", []
+    while at < len(text) and len(ends) < _POLICY_DEPTH and state != "lost":
         match = re.compile(_POLICY_QUOTED if quoted else _POLICY_TOKEN).match(text, at)
-        if not match or heredocs and match.lastgroup in ("quote", "opens", "closes"):
-            raise ValueError
-        kind, sign, at = str(match.lastgroup), match[0], match.end()
-        if kind == "comment" and word:  # it is none within a word
-            kind, sign, at = "text", "#", match.start() + 1
-        if kind in ("text", "joins"):
-            word += sign.replace("\\\n", "")
-        elif kind == "quote":
-            quoted, word = not quoted, word + '"'
-        elif kind == "opens" and (quoted or sign != end):
-            nested = sign == "`" in [end, *[each[0] for each in stack]]
-            if nested or sign == "(" and (word or state != "go"):
-                raise ValueError
-            stack.append((end, quoted, {"(": "rest"}.get(sign, state), word + "$"))
-            end, quoted, state, word = {"`": "`"}.get(sign, ")"), False, "go", ""
-        else:
-            state, word = _state_after(state, word, found), ""
-            if sign == end:
-                end, quoted, state, word = stack.pop()
-            elif kind == "redirect":
-                state = ">" + state.replace("go", "command")
-            elif kind not in ("blank", "comment", "heredoc", "ends"):
-                state = _POLICY_AFTER.get((kind, state), "lost")
-            elif kind == "ends":
+        kind = match and match.lastgroup
+        if not match or heredocs and kind in ("opens", "closes") or word and kind == "comment":
+            break
+        start, at, sign = at, match.end(), match[0]
+        if kind == "text":
+            word += sign
+        elif kind == "opens" and sign != ends[-1:]:
+            if sign == "(" and (word or state != "go") or sign == "`" and "`" in ends:
+                break
+            at = _read_commands(text, at, ends + {"`": "`", '"': '"', '$"': '"'}.get(sign, ")"), found)
+            state, word = ("rest", "") if sign == "(" else (state, word + text[start:at])
+        elif kind != "joins":
+            state, word = _state_after(state, word, found), "> " * (kind == "redirect")
+            if sign == ends[-1:]:
+                return at
+            if kind == "ends":
                 state = "go"
+            elif kind not in ("blank", "comment", "redirect", "heredoc"):
+                state = _POLICY_AFTER.get((str(kind), state), "lost")
             heredocs += [match] * (kind == "heredoc")
             while sign == "\n" and heredocs:
                 dash, quote, last = heredocs.pop(0).group(5, 6, 7)
@@ -3128,9 +3121,9 @@ def _first_words(text: str) -> list[str]:
                 if not body or not quote and re.search(r"`|\$\(", body[1]):
                     raise ValueError  # what it substitutes is run
                 at = body.end()
-    if stack or quoted or state != "go":
+    if at < len(text) or ends or word or state != "go":
         raise ValueError
-    return found
+    return at
 
 
 def _state_after(state: str, word: str, found: list[str]) -> str:
@@ -3138,16 +3131,13 @@ def _state_after(state: str, word: str, found: list[str]) -> str:
     import re
     if not word or state == "rest":
         return state
-    if state.startswith(">"):  # of a redirection
-        return state[1:]
-    if state == "go" and (word in _POLICY_RESERVED or word.startswith("-")):  # as of `time -p`
-        return _POLICY_RESERVED.get(word, state)
-    if state == "loop":
-        return "go" if word in ("do", "{") else state
-    if re.match(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=", word):
+    if state == "loop" or (state, word) in _POLICY_AFTER:
+        return _POLICY_AFTER.get((state, word), state)
+    if word.startswith("> ") or re.match(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=", word):
         return "command"
-    if word not in ("[", "[[") and re.search(r"[${[*?]", word):
-        raise ValueError  # what it expands to is run
+    # What it expands to would be run; what these four begin is not known here.
+    if re.search(r"^(case|coproc|function|select)$|^(?!\[\[?$).*[`${[(*?\n]", word):
+        raise ValueError
     found.append(re.sub(r"\\(.)|'([^']*)'|\"", r"\1\2", word))
     return "rest"
 
@@ -3173,8 +3163,9 @@ def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, list[st
 
 def _denied(policy: Mapping[str, list[str]], command: str) -> str:
     """Why the policy does not let the command run, or ''."""
+    words: list[str] = []
     try:
-        words = _first_words(command)
+        _read_commands(command + "\n", 0, "", words)
     except ValueError:
         return "its commands cannot be told apart"
     for word in words:
