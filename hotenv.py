@@ -2391,14 +2391,14 @@ def _first_line(path: str) -> list[str] | None:
 
 
 # ==== shell session ===================================================================================================
-# A live bash, and one structured result for each command: masked, bounded, audited. It is for whoever may use the
-# secrets without seeing them; it is no sandbox and takes no guards.
+# A live bash for whoever may use the secrets without seeing them, and one result for each command: masked, bounded,
+# audited. It is no sandbox and takes no guards.
 #
-# The shell reads its commands from a pipe. A command gets /dev/null, the pipe O and the pipe E as its 0, 1 and 2, and
-# none of the shell's other descriptors. On a pipe N the shell says that a command begins, and, when it has ended, or
-# the shell itself does (by an EXIT trap), status, directory, background jobs and exports: a record, which ends with a
-# nonce that the shell has not read before, so nothing that is printed can pass for one. A remote shell has but two
-# streams: there records travel on stdout, and their nonces stand on stderr too.
+# The shell reads from a pipe. A command gets /dev/null, the pipe O and the pipe E as its 0, 1 and 2, and none of the
+# shell's other descriptors. On a pipe N the shell says that a command begins, and when it, or (by an EXIT trap) the
+# shell, has ended, status, directory, background jobs and exports: a record, which ends with a nonce that the shell has
+# not read before, so nothing that is printed can pass for one. A remote shell has two streams: there records travel on
+# stdout, and their nonces stand on stderr too.
 
 _SHELL_MAX_OUTPUT = 100_000  # characters of stdout, and of stderr: more than an agent reads
 _SHELL_TIMEOUT = 30.0  # seconds for a command that names no limit of its own
@@ -2410,14 +2410,14 @@ _SHELL_SETTLE = 0.05  # seconds before an interrupt: bash loses one as it starts
 _SHELL_PIPE = 1 << 20  # bytes in a pipe, where the system lets us: fewer wake-ups
 _SHELL_DESCRIPTOR = 200  # the shell's ends of our pipes have numbers that no script uses
 _SHELL_BASH = "bash --norc --noprofile --noediting +o history -i"
-_SHELL_DROPPED = (  # each would have the shell run, print, log or end something on its own
-    "BASH_ENV PROMPT_COMMAND PS0 PS1 PS2 PS4 TMOUT IGNOREEOF SHELLOPTS BASHOPTS BASH_XTRACEFD "
-    "POSIXLY_CORRECT HISTFILE BASH_FUNC_*").split()
+# Each of these would have the shell run, print, log or end something on its own.
+_SHELL_DROPPED = ("BASH_ENV PROMPT_COMMAND PS0 PS1 PS2 PS4 TMOUT IGNOREEOF SHELLOPTS BASHOPTS "
+                  "BASH_XTRACEFD POSIXLY_CORRECT HISTFILE BASH_FUNC_*").split()
 
 # {N} is where records go, {E} marks the end of stderr, {X} is the nonce of the record from the EXIT trap. There N may
-# still be closed, as for the command, but bash holds a copy to restore it from, close-on-exec, at the descriptor that
-# was the lowest free one from 10 on: __hotenv_begin looks which that is. The probe finds a `builtin` that is now a
-# function: only in POSIX mode `unset` is found before any. With `set -e`, to return a status would end the shell.
+# still be closed, as for the command, but bash holds a copy to restore it from, close-on-exec, at the lowest descriptor
+# that was free from 10 on: __hotenv_begin looks for it. The probe finds a `builtin` that is now a function: only in
+# POSIX mode `unset` is found before any. With `set -e`, to return a status would end the shell.
 _SHELL_SETUP = """\
 unset PROMPT_COMMAND PS0 HISTFILE MAILCHECK TMOUT; PS1= PS2= PS4='+ '; set +H; declare -a __hotenv_n=(10)
 __hotenv_begin() {
@@ -2449,8 +2449,7 @@ read -r line <$each && set -- $1 ${line##*) } && [ $5 = $1 ] && each=${each%/sta
 done; done
 """
 
-# A login shell, of whatever kind, may read ahead: so first it says {B}, that it is there, and becomes a sh that will
-# say how bash ended; all in one line.
+# A login shell may read ahead: so in one line it says {B}, that it is there, and becomes a sh that will say how bash ended.
 _SHELL_REMOTE = f"""\
 printf '\\0%s\\n' {{B}}; exec env PS0= PS1= PROMPT_COMMAND= HOTENV_SHELL={{B}} sh -c \
 'type bash >&2 && exec 3>&1 4>&2 >/dev/null 2>&1; {_SHELL_BASH}; exit $?'
@@ -2516,10 +2515,8 @@ class _Kept:
 
 
 def _displayed(redactor: Redactor, data: bytes, cut: str) -> str:
-    """`data` as a terminal would show it, without values; `cut` says on which side it was cut off.
-
-    Masked before and after each step: a value may hold what is taken out, have it between its letters, or be what was
-    half overwritten."""
+    """`data` as a terminal would show it, without values; `cut` says on which side it was cut off. Masked before and
+    after each step: a value may hold what is taken out, have it between its letters, or be half overwritten."""
     import functools
     import re
     # An interactive bash says that it has no terminal whenever a child dies of a signal.
@@ -2567,8 +2564,7 @@ class _Tap:
 
 
 def _family(shell: int, spared: frozenset[int] | None) -> dict[int, int]:
-    """The shell and all live processes below it, but for the jobs in `spared`, or (None) all of its
-    session; with the group of each."""
+    """The shell and all live processes below it but the jobs in `spared`, or (None) all of its session; their groups."""
     rows: list[list[int]] = []  # the ids of process, parent, group and, on Linux, session
     if os.path.isdir("/proc/self"):
         for name in filter(str.isdigit, os.listdir("/proc")):
@@ -2594,8 +2590,8 @@ def _family(shell: int, spared: frozenset[int] | None) -> dict[int, int]:
 
 
 class _Shell:
-    """One bash, or what leads to one elsewhere, from start to end, with the pipes between us.
-    All waiting for it ends with SessionPoisoned once `closed` is set."""
+    """One bash, or what leads to one elsewhere, with the pipes between us. Once `closed` is set, whoever waits for it
+    gets SessionPoisoned."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None, remote: bool,
                  closed: threading.Event) -> None:
@@ -2688,9 +2684,9 @@ class _Shell:
         return 0.0 if stop and stop.is_set() else deadline - time.monotonic()
 
     def interrupt(self, spared: frozenset[int], told: set[int]) -> None:
-        """One Ctrl-C for the shell and all below it, but for the jobs in `spared`; without any, all at
-        one moment. bash loses one that comes while it starts a command, or notices its end. So this may
-        be called again: once only bash is left of those that were `told`, it and what is new get another."""
+        """One Ctrl-C for the shell and all below it but the jobs in `spared`; without any, all at one moment. bash loses
+        one while it starts a command, or notices its end. So this may be called again: once only bash is left of those
+        that were `told`, it and what is new get another."""
         import signal
         shell = self.process.pid
         family = _family(shell, spared)
@@ -2745,14 +2741,13 @@ class ShellSession:
         with hotenv.ShellSession(hotenv.fetch()) as shell:
             print(shell.exec("make deploy", timeout=600).stdout)
 
-    `environment` goes into the shell, and is masked in all that comes out, but for names and prefixes
-    (`AWS_*`) in `no_mask`. The rest is the caller's, or with `isolated` a short allowlist of it.
-    `remote`: a command (list, or a string in shell quoting) that leads to a shell elsewhere, as
-    `ssh -T host`; there `environment` alone is added, over stdin. `cwd`: where to start. `timeout`:
-    seconds for a command without its own limit. `max_output`: characters of stdout and of stderr in a
-    result; more is cut to head and tail. `policy`: a JSON file, or a dict, with the lists `allow` and
-    `deny` of first words; advice, no boundary. `audit`: a file that gets a line at the start and the
-    end of every command. Threads may share it: one command runs at a time, the others wait.
+    `environment` goes into the shell, and is masked in all that comes out, but for names and prefixes (`AWS_*`) in
+    `no_mask`. The rest is the caller's, or with `isolated` a short allowlist of it. `remote`: a command (list, or a
+    string in shell quoting) that leads to a shell elsewhere, as `ssh -T host`; there `environment` alone is added, over
+    stdin. `cwd`: where to start. `timeout`: seconds for a command without its own limit. `max_output`: characters of
+    stdout and of stderr in a result; more is cut to head and tail. `policy`: a JSON file, or a dict, with the lists
+    `allow` and `deny` of first words; advice, no boundary. `audit`: a file that gets a line at the start and the end of
+    every command. Threads may share it: one command runs at a time, the others wait.
     """
 
     _shell: _Shell | None = None  # also where __init__() fails early
@@ -2791,6 +2786,10 @@ class ShellSession:
             self._place = Redactor(self._environment, (*no_mask, *paths))
         self.unmaskable = list(self._redactor.unmaskable)  # names whose values are not masked
         self.omitted: list[str] = []  # names that the shell cannot take
+        for name in [*self._environment]:
+            if _matches(name, _SHELL_DROPPED) or self._remote and not (name.isascii() and name.isidentifier()):
+                self.omitted.append(name)
+                del self._environment[name]
         # Held while a command runs; a signal handler that calls close() then has it as well.
         self._lock, self._busy, self._owner = threading.RLock(), False, os.getpid()
         self._stop, self._closed, self._poison = threading.Event(), threading.Event(), ""
@@ -2824,8 +2823,8 @@ class ShellSession:
                     self._end()
 
     def exec(self, command: str, timeout: float | None = None, *, stop: threading.Event | None = None) -> ExecResult:
-        """Run one command and wait for its end; `stop` interrupts this very one. Raises PolicyDenied,
-        SessionPoisoned, or HotenvError where it cannot be sent or the audit not be written."""
+        """Run one command and wait for its end; `stop` interrupts this very one. Raises PolicyDenied, SessionPoisoned, or
+        HotenvError where it cannot be sent or the audit not be written."""
         import threading
         limit = self._timeout if timeout is None else _time_limit(timeout)
         if not _carriable(command) or len(command) > _SHELL_COMMAND_MAX:
@@ -2869,8 +2868,8 @@ class ShellSession:
         return result
 
     def _record(self, event: str, **fields: object) -> None:
-        """A line for the audit, if there is one, in a file that is opened anew each time, as rotation
-        expects. Where it cannot say how a command ended, the result is not lost."""
+        """A line for the audit, in a file that is opened anew each time, as rotation expects. Where it cannot say how a
+        command ended, the result is not lost."""
         import datetime
         import json
         if self._audit is None:
@@ -2980,8 +2979,8 @@ class ShellSession:
             host = _host_environment()
             if self._isolated:
                 host = build_isolated_env(host)
-            given = {**host, **self._environment}
-            env = {name: given[name] for name in given if not _matches(name, _SHELL_DROPPED)}
+            env = {name: host[name] for name in host if not _matches(name, _SHELL_DROPPED)}
+            env.update(self._environment)
         try:
             self._shell = shell = _Shell(argv, env, bool(self._remote), self._closed)
             self._set_up(shell, _Job(4096))
@@ -3005,7 +3004,7 @@ class ShellSession:
                              shell.last.start: shell.last.record, shell.last.end: _Kept(0)}
         setup = _SHELL_SETUP.encode().replace(b"{N}", b"%d" % shell.numbers[2])
         shell.send(setup.replace(b"{E}", mark_stderr).replace(b"{X}", shell.last.nonce)
-                   + self._restoring() + b"__hotenv_end %s \"$PPID\"\n:\n" % job.nonce)
+                   + self._restoring() + b"\n__hotenv_end %s \"$PPID\"\n:\n" % job.nonce)
         self._expect(shell, job.end, job)
         self._accept(job)
         if self._remote:  # it may not notice that we hang up: what runs on there, the next shell ends
@@ -3025,19 +3024,15 @@ class ShellSession:
 
     def _restoring(self) -> bytes:
         """Lines for a new shell: where to go, and what to export beside or instead of what it was born with."""
-        go = exports = b""
+        lines = [self._farewell]
         if self._cwd:
-            go = b"\\builtin cd -- %s || exit 1" % _quoted(self._cwd)
-        names = [name for name in self._environment if not _matches(name, _SHELL_DROPPED)]
-        if self._remote:
-            names = [name for name in names if name.isascii() and name.isidentifier()]
-            for name in names:
-                value = _quoted(_encoded(self._environment[name]))
-                exports += b"export %s=%s\n" % (name.encode(), value)
-        self.omitted = [name for name in self._environment if name not in names]
+            lines.append(b"\\builtin cd -- %s || exit 1" % _quoted(self._cwd))
         if self._exports:
-            exports = b"\\builtin unset -v $(\\builtin compgen -e)\n%s\n" % self._exports
-        return b"%s\n%s%s\n" % (go, exports, self._farewell)
+            lines += [b"\\builtin unset -v $(\\builtin compgen -e)", self._exports]
+        elif self._remote:
+            pairs = _as_bytes(self._environment).items()
+            lines += [b"export %s=%s" % (name, _quoted(value)) for name, value in pairs]
+        return b"\n".join(lines)
 
     def _end(self) -> int:
         shell, self._shell = self._shell, None
