@@ -2662,26 +2662,22 @@ class _Shell:
             self.move(0)  # a pipe's end shows after what was in it
 
     def wait_for(self, mark: bytes, deadline: float, stop: threading.Event | None = None) -> bool:
-        """Move bytes until no pipe waits for a mark. False: deadline, `stop` or end came first."""
-        while any(mark in tap.marks for tap in self._taps.values()):
-            left = self._left(deadline, stop)
-            if left <= 0 or not self.notes.open:
+        """Move bytes until no pipe waits for a mark, or (b"") the shell has ended. False: deadline, `stop` or the end of
+        its pipes came first."""
+        while any(mark in tap.marks for tap in self._taps.values()) or not mark and self.process.poll() is None:
+            if self._closed.is_set():
+                raise SessionPoisoned(EXIT_SYSTEM, "the shell session is closed")
+            left = deadline - time.monotonic()
+            if left <= 0 or stop and stop.is_set() or mark and not self.notes.open:
                 return False
-            self.move(min(left, 0.05))
+            self.move(min(left, 0.05 if mark else 0.005))  # a process's end wakes nobody
         return True
 
     def outlives(self, deadline: float, stop: threading.Event | None = None) -> bool:
         """It has closed its pipes, so it ends, or has become another program: whether that is too slow."""
         self._control.close()
         self._unsent = b""
-        while self.process.poll() is None and self._left(deadline, stop) > 0:
-            self.move(0.005)
-        return self.process.poll() is None
-
-    def _left(self, deadline: float, stop: threading.Event | None) -> float:
-        if self._closed.is_set():
-            raise SessionPoisoned(EXIT_SYSTEM, "the shell session is closed")
-        return 0.0 if stop and stop.is_set() else deadline - time.monotonic()
+        return not self.wait_for(b"", deadline, stop)
 
     def interrupt(self, spared: frozenset[int], told: set[int]) -> None:
         """One Ctrl-C for the shell and all below it but the jobs in `spared`; without any, all at one moment. bash loses
@@ -2759,20 +2755,20 @@ class ShellSession:
                  audit: str | None = None, no_mask: Sequence[str] = ()) -> None:
         import shlex
         import threading
-        self._environment, self._isolated = dict(environment or {}), isolated
+        environment, self._isolated = dict(environment or {}), isolated
         self._limit, self._timeout = max(0, max_output), _time_limit(timeout)
         try:
             self._remote = shlex.split(remote) if isinstance(remote, str) else [*(remote or ())]
             if remote is not None and (isolated or not self._remote):
                 raise ValueError  # as an open quote does
         except ValueError:
-            raise _usage("a remote shell needs a command, and cannot be isolated") from None
-        for name, value in self._environment.items():
+            raise HotenvError(EXIT_USAGE, "a remote shell needs a command, and cannot be isolated") from None
+        for name, value in environment.items():
             if not _carriable(name) or not _carriable(value) or not name or "=" in name:
-                raise _usage("there is a name or a value that no environment can hold")
+                raise HotenvError(EXIT_USAGE, "there is a name or a value that no environment can hold")
         if cwd and not self._remote:
             if not os.path.isdir(cwd):
-                raise _usage(f"there is no directory {_shown(cwd)}")
+                raise HotenvError(EXIT_USAGE, f"there is no directory {_shown(cwd)}")
             cwd = os.path.abspath(cwd)
         self._cwd, self._exports, self._farewell = os.fsencode(cwd or ""), b"", b""
         self.cwd = ""  # after the last command, masked, but for values that are absolute paths
@@ -2780,16 +2776,14 @@ class ShellSession:
         self._name, self._count, self._audit = os.urandom(4).hex(), 0, audit
         if audit is not None:
             os.close(_open_private(audit, "audit file"))
-        self._redactor = self._place = Redactor(self._environment, no_mask)
-        paths = [name for name, value in self._environment.items() if value.startswith("/")]
-        if paths:  # HOME=/tmp: in a directory such a value is no secret
-            self._place = Redactor(self._environment, (*no_mask, *paths))
+        self._redactor = Redactor(environment, no_mask)
+        paths = [name for name, value in environment.items() if value.startswith("/")]
+        self._place = Redactor(environment, [*no_mask, *paths])  # HOME=/tmp: in a directory it is no secret
         self.unmaskable = list(self._redactor.unmaskable)  # names whose values are not masked
-        self.omitted: list[str] = []  # names that the shell cannot take
-        for name in [*self._environment]:
-            if _matches(name, _SHELL_DROPPED) or self._remote and not (name.isascii() and name.isidentifier()):
-                self.omitted.append(name)
-                del self._environment[name]
+        self.omitted = [  # names that the shell cannot take
+            name for name in environment if _matches(name, _SHELL_DROPPED)
+            or self._remote and not (name.isascii() and name.isidentifier())]
+        self._given = {name: value for name, value in environment.items() if name not in self.omitted}
         # Held while a command runs; a signal handler that calls close() then has it as well.
         self._lock, self._busy, self._owner = threading.RLock(), False, os.getpid()
         self._stop, self._closed, self._poison = threading.Event(), threading.Event(), ""
@@ -2828,10 +2822,10 @@ class ShellSession:
         import threading
         limit = self._timeout if timeout is None else _time_limit(timeout)
         if not _carriable(command) or len(command) > _SHELL_COMMAND_MAX:
-            raise _usage("a command is at most 16 MiB, without NUL and lone surrogates")
+            raise HotenvError(EXIT_USAGE, "a command is at most 16 MiB, without NUL and lone surrogates")
         with self._lock:
             if self._busy:
-                raise _usage("a signal handler cannot use the shell that it interrupted")
+                raise HotenvError(EXIT_USAGE, "a signal handler cannot use the shell that it interrupted")
             if self._poison or os.getpid() != self._owner:
                 raise SessionPoisoned(EXIT_SYSTEM, self._poison or "it is another process's")
             self._busy, self._stop = True, stop or threading.Event()
@@ -2856,15 +2850,22 @@ class ShellSession:
             for _ in range(2):
                 if not job.begun and not job.late:  # at first, or where it had ended before
                     self._attempt(job, self._ready(job), _encoded(command), begun + limit)
-            result = self._result(job, shown, begun)
+            (stdout, cut_out), (stderr, cut_err), (background, _) = [
+                kept.presented(self._redactor, self._limit) for kept in (job.out, job.err, job.background)]
         except BaseException as error:  # of KeyboardInterrupt too: no other command gets its output
             self._end()
             self._untold = True
             ours = isinstance(error, HotenvError)  # the text of others might quote a value
             self._record("failed", reason=str(error) if ours else type(error).__name__)
             raise
-        kept = "exit_code duration_ms cwd truncated timed_out shell_restarted".split()
-        self._record("end", **{name: getattr(result, name) for name in kept})
+        if job.lost and stderr.endswith("exit\n"):
+            stderr = stderr[:-5]  # an interactive bash says that it does
+        result = ExecResult(
+            command=shown, stdout=stdout, stderr=stderr, exit_code=124 if job.late else job.status,
+            duration_ms=int((time.monotonic() - begun) * 1000), cwd=self.cwd, truncated=cut_out or cut_err,
+            timed_out=job.late, shell_restarted=job.lost, background=background)
+        said = ("command", "stdout", "stderr", "background")
+        self._record("end", **{name: value for name, value in result.as_dict().items() if name not in said})
         return result
 
     def _record(self, event: str, **fields: object) -> None:
@@ -2886,16 +2887,6 @@ class ShellSession:
             if event not in ("end", "failed"):
                 raise
             _say(str(error))
-
-    def _result(self, job: _Job, command: str, begun: float) -> ExecResult:
-        (stdout, cut_out), (stderr, cut_err), (background, _) = [
-            kept.presented(self._redactor, self._limit) for kept in (job.out, job.err, job.background)]
-        if job.lost and stderr.endswith("exit\n"):
-            stderr = stderr[:-5]  # an interactive bash says that it does
-        return ExecResult(
-            command=command, stdout=stdout, stderr=stderr, exit_code=124 if job.late else job.status,
-            duration_ms=int((time.monotonic() - begun) * 1000), cwd=self.cwd, truncated=cut_out or cut_err,
-            timed_out=job.late, shell_restarted=job.lost, background=background)
 
     def _ready(self, job: _Job) -> _Shell:
         """The shell, once what background jobs have printed is out of its pipes; a new one if it has ended."""
@@ -2980,7 +2971,7 @@ class ShellSession:
             if self._isolated:
                 host = build_isolated_env(host)
             env = {name: host[name] for name in host if not _matches(name, _SHELL_DROPPED)}
-            env.update(self._environment)
+            env.update(self._given)
         try:
             self._shell = shell = _Shell(argv, env, bool(self._remote), self._closed)
             self._set_up(shell, _Job(4096))
@@ -3030,7 +3021,7 @@ class ShellSession:
         if self._exports:
             lines += [b"\\builtin unset -v $(\\builtin compgen -e)", self._exports]
         elif self._remote:
-            pairs = _as_bytes(self._environment).items()
+            pairs = _as_bytes(self._given).items()
             lines += [b"export %s=%s" % (name, _quoted(value)) for name, value in pairs]
         return b"\n".join(lines)
 
@@ -3048,12 +3039,8 @@ def _carriable(text: str) -> bool:
 
 def _time_limit(seconds: float) -> float:
     if not isinstance(seconds, (int, float)) or not seconds <= float("inf"):
-        raise _usage("a time limit is a number of seconds")
+        raise HotenvError(EXIT_USAGE, "a time limit is a number of seconds")
     return seconds
-
-
-def _usage(message: str) -> HotenvError:
-    return HotenvError(EXIT_USAGE, message)
 
 
 # What a policy looks at: tokens of shell text, and a state. In `go` a command or a reserved word may come, in `command`
@@ -3153,7 +3140,7 @@ def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, list[st
         raise _system_error(error, f"cannot read the policy {_shown(str(policy))}") from None
     except (ValueError, TypeError, AttributeError, RecursionError):
         pass  # what is said below
-    raise _usage('a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
+    raise HotenvError(EXIT_USAGE, 'a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
 
 
 def _denied(policy: Mapping[str, list[str]], command: str) -> str:
