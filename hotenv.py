@@ -2640,8 +2640,8 @@ class _Shell:
         except BrokenPipeError:
             self._unsent = b""  # it has ended, and its pipes say so
 
-    def move(self, seconds: float) -> bool:
-        """Read and write once what can be, and wait at most so long for it. Whether there was something."""
+    def move(self, seconds: float) -> None:
+        """Read and write once what can be, and wait at most so long for it."""
         import select
         if self._unsent:
             self._poller.register(self._control, select.POLLOUT)
@@ -2654,16 +2654,18 @@ class _Shell:
                 self._taps[descriptor].read()
                 if not self._taps[descriptor].open:
                     self._poller.unregister(descriptor)
-        return bool(ready)
 
     def drain(self) -> None:
         """Take what the pipes hold by now, not more: a background job may write for ever."""
-        if self.move(0):
-            self.move(0)  # a pipe's end shows after what was in it
+        self.move(0)
+        self.move(0)  # a pipe's end shows after what was in it
 
     def wait_for(self, mark: bytes, deadline: float, stop: threading.Event | None = None) -> bool:
-        """Move bytes until no pipe waits for a mark, or (b"") the shell has ended. False: deadline, `stop` or the end of
-        its pipes came first."""
+        """Move bytes until no pipe waits for a mark; or b"", to send no more, until the shell has ended. False: deadline,
+        `stop` or the end of its pipes came first."""
+        if not mark:
+            self._control.close()
+            self._unsent = b""
         while any(mark in tap.marks for tap in self._taps.values()) or not mark and self.process.poll() is None:
             if self._closed.is_set():
                 raise SessionPoisoned(EXIT_SYSTEM, "the shell session is closed")
@@ -2672,12 +2674,6 @@ class _Shell:
                 return False
             self.move(min(left, 0.05 if mark else 0.005))  # a process's end wakes nobody
         return True
-
-    def outlives(self, deadline: float, stop: threading.Event | None = None) -> bool:
-        """It has closed its pipes, so it ends, or has become another program: whether that is too slow."""
-        self._control.close()
-        self._unsent = b""
-        return not self.wait_for(b"", deadline, stop)
 
     def interrupt(self, spared: frozenset[int], told: set[int]) -> None:
         """One Ctrl-C for the shell and all below it but the jobs in `spared`; without any, all at one moment. bash loses
@@ -2926,8 +2922,8 @@ class ShellSession:
                 shell.drain()
                 shell.out.sink = shell.err.sink = self._background
             return
-        job.lost = True  # it has ended, or is ended here; what it could still say is taken over
-        job.late = job.late or shell.outlives(deadline, self._stop)
+        job.lost = True  # it ends, is ended here, or is another program now; what it could still say is taken over
+        job.late = job.late or not shell.wait_for(b"", deadline, self._stop)
         shell.drain()
         if shell.last.end not in shell.notes.marks:
             self._accept(shell.last)
@@ -3006,7 +3002,7 @@ class ShellSession:
         if shell.wait_for(mark, time.monotonic() + _SHELL_CONNECT):
             return
         reason = "gave no answer in time"
-        if not shell.notes.open and not shell.outlives(time.monotonic() + _SHELL_GRACE):
+        if not shell.notes.open and shell.wait_for(b"", time.monotonic() + _SHELL_GRACE):
             reason = f"ended with status {shell.process.poll()} (it must lead to bash and the directory)"
         shell.drain()
         said = job.err.presented(self._redactor, 400)[0].strip()
