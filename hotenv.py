@@ -2396,9 +2396,9 @@ def _first_line(path: str) -> list[str] | None:
 #
 # The shell reads from a pipe. A command gets /dev/null, the pipe O and the pipe E as its 0, 1 and 2, and none of the
 # shell's other descriptors. On a pipe N the shell says that a command begins, and when it, or (by an EXIT trap) the
-# shell, has ended, status, directory, background jobs and exports: a record, which ends with a nonce that the shell has
-# not read before, so nothing that is printed can pass for one. A remote shell has two streams: there records travel on
-# stdout, and their nonces stand on stderr too.
+# shell, has ended, status, directory, background jobs and exports: a record, which ends with a nonce that the shell
+# has not read before, so nothing that is printed can pass for one. A remote shell has two streams: there records
+# travel on stdout, and their nonces stand on stderr too.
 
 _SHELL_MAX_OUTPUT = 100_000  # characters of stdout, and of stderr: more than an agent reads
 _SHELL_TIMEOUT = 30.0  # seconds for a command that names no limit of its own
@@ -2415,9 +2415,9 @@ _SHELL_DROPPED = ("BASH_ENV PROMPT_COMMAND PS0 PS1 PS2 PS4 TMOUT IGNOREEOF SHELL
                   "BASH_XTRACEFD POSIXLY_CORRECT HISTFILE BASH_FUNC_*").split()
 
 # {N} is where records go, {E} marks the end of stderr, {X} is the nonce of the record from the EXIT trap. There N may
-# still be closed, as for the command, but bash holds a copy to restore it from, close-on-exec, at the lowest descriptor
-# that was free from 10 on: __hotenv_begin looks for it. The probe finds a `builtin` that is now a function: only in
-# POSIX mode `unset` is found before any. With `set -e`, to return a status would end the shell.
+# still be closed, as for the command, but bash holds a copy to restore it from, close-on-exec, at the descriptor that
+# was the lowest free one from 10 on: __hotenv_begin looks for it. The probe finds a `builtin` that is now a function:
+# only in POSIX mode `unset` is found before any. With `set -e`, to return a status would end the shell.
 _SHELL_SETUP = """\
 unset PROMPT_COMMAND PS0 HISTFILE MAILCHECK TMOUT; PS1= PS2= PS4='+ '; set +H; declare -a __hotenv_n=(10)
 __hotenv_begin() {
@@ -2449,7 +2449,7 @@ read -r line <$each && set -- $1 ${line##*) } && [ $5 = $1 ] && each=${each%/sta
 done; done
 """
 
-# A login shell may read ahead: so in one line it says {B}, that it is there, and becomes a sh that will say how bash ended.
+# A login shell may read ahead: so in one line it says {B}, it is there, and becomes a sh that will say how bash ended.
 _SHELL_REMOTE = f"""\
 printf '\\0%s\\n' {{B}}; exec env PS0= PS1= PROMPT_COMMAND= HOTENV_SHELL={{B}} sh -c \
 'type bash >&2 && exec 3>&1 4>&2 >/dev/null 2>&1; {_SHELL_BASH}; exit $?'
@@ -2519,26 +2519,25 @@ def _displayed(redactor: Redactor, data: bytes, cut: str) -> str:
     after each step: a value may hold what is taken out, have it between its letters, or be half overwritten."""
     import functools
     import re
+
+    def masked(data: bytes) -> bytes:
+        stream, skipped = redactor.stream(), 2 * redactor.longest * (cut == "start")
+        stream.feed(data[:skipped])  # half a value may stand there; the rest keeps it in step
+        shown = stream.feed(data[skipped:])
+        return shown if cut == "end" else shown + stream.flush()  # this too may be half a value
+
     # An interactive bash says that it has no terminal whenever a child dies of a signal.
-    data = re.sub(rb"(?m)^bash: \[\d+: \d+ \(\d+\)\] tcsetattr: .*\n", b"", data)
-    data = _without_values(redactor, data, cut)
+    data = masked(re.sub(rb"(?m)^bash: \[\d+: \d+ \(\d+\)\] tcsetattr: .*\n", b"", data))
     if re.search(rb"[\0-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]", data):
         text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
         text = re.sub(r"(?m)^[^\n]*(?:\r\x1b\[0?K|\x1b\[2K)", "", text)  # erased lines
         text = re.sub(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"
                       r"|\x1b[ -/]*[0-~]?|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "", text)
-        text = _without_values(redactor, _encoded(text), cut).decode("utf-8", "surrogateescape")
+        text = masked(_encoded(text)).decode("utf-8", "surrogateescape")
         lines = [functools.reduce(lambda shown, part: part + shown[len(part):], line.split("\r"))
                  for line in text.split("\n")]
-        data = _without_values(redactor, _encoded("\n".join(lines)), cut)
+        data = masked(_encoded("\n".join(lines)))
     return data.decode("utf-8", "replace")
-
-
-def _without_values(redactor: Redactor, data: bytes, cut: str) -> bytes:
-    stream, skipped = redactor.stream(), 2 * redactor.longest * (cut == "start")
-    stream.feed(data[:skipped])  # half a value may stand there; the rest keeps it in step
-    shown = stream.feed(data[skipped:])
-    return shown if cut == "end" else shown + stream.flush()  # this too may be half a value
 
 
 class _Tap:
@@ -2564,7 +2563,7 @@ class _Tap:
 
 
 def _family(shell: int, spared: frozenset[int] | None) -> dict[int, int]:
-    """The shell and all live processes below it but the jobs in `spared`, or (None) all of its session; their groups."""
+    """The groups of the shell and all live processes below it but the jobs in `spared`, or (None) of its session."""
     rows: list[list[int]] = []  # the ids of process, parent, group and, on Linux, session
     if os.path.isdir("/proc/self"):
         for name in filter(str.isdigit, os.listdir("/proc")):
@@ -2661,8 +2660,8 @@ class _Shell:
         self.move(0)  # a pipe's end shows after what was in it
 
     def wait_for(self, mark: bytes, deadline: float, stop: threading.Event | None = None) -> bool:
-        """Move bytes until no pipe waits for a mark; or b"", to send no more, until the shell has ended. False: deadline,
-        `stop` or the end of its pipes came first."""
+        """Move bytes until no pipe waits for a mark; or for b"", and send no more, until the shell has ended. False:
+        deadline, `stop` or the end of its pipes came first."""
         if not mark:
             self._control.close()
             self._unsent = b""
@@ -2676,9 +2675,9 @@ class _Shell:
         return True
 
     def interrupt(self, spared: frozenset[int], told: set[int]) -> None:
-        """One Ctrl-C for the shell and all below it but the jobs in `spared`; without any, all at one moment. bash loses
-        one while it starts a command, or notices its end. So this may be called again: once only bash is left of those
-        that were `told`, it and what is new get another."""
+        """One Ctrl-C for the shell and all below it but the jobs in `spared`; without any, all at one moment. bash
+        loses one while it starts a command, or notices its end. So this may be called again: once only bash is left
+        of those that were `told`, it and what is new get another."""
         import signal
         shell = self.process.pid
         family = _family(shell, spared)
@@ -2735,11 +2734,11 @@ class ShellSession:
 
     `environment` goes into the shell, and is masked in all that comes out, but for names and prefixes (`AWS_*`) in
     `no_mask`. The rest is the caller's, or with `isolated` a short allowlist of it. `remote`: a command (list, or a
-    string in shell quoting) that leads to a shell elsewhere, as `ssh -T host`; there `environment` alone is added, over
-    stdin. `cwd`: where to start. `timeout`: seconds for a command without its own limit. `max_output`: characters of
-    stdout and of stderr in a result; more is cut to head and tail. `policy`: a JSON file, or a dict, with the lists
-    `allow` and `deny` of first words; advice, no boundary. `audit`: a file that gets a line at the start and the end of
-    every command. Threads may share it: one command runs at a time, the others wait.
+    string in shell quoting) that leads to a shell elsewhere, as `ssh -T host`; there `environment` alone is added,
+    over stdin. `cwd`: where to start. `timeout`: seconds for a command without its own limit. `max_output`: characters
+    of stdout and of stderr in a result; more is cut to head and tail. `policy`: a JSON file, or a dict, with the lists
+    `allow` and `deny` of first words; advice, no boundary. `audit`: a file that gets a line at the start and the end
+    of every command. Threads may share it: one command runs at a time, the others wait.
     """
 
     _shell: _Shell | None = None  # also where __init__() fails early
@@ -2747,8 +2746,8 @@ class ShellSession:
     def __init__(self, environment: Mapping[str, str] | None = None, *, isolated: bool = False,
                  remote: str | Sequence[str] | None = None, cwd: str | None = None,
                  timeout: float = _SHELL_TIMEOUT, max_output: int = _SHELL_MAX_OUTPUT,
-                 policy: str | Mapping[str, Sequence[str]] | None = None,
-                 audit: str | None = None, no_mask: Sequence[str] = ()) -> None:
+                 policy: str | Mapping[str, Sequence[str]] | None = None, audit: str | None = None,
+                 no_mask: Sequence[str] = ()) -> None:
         import shlex
         import threading
         environment, self._isolated = dict(environment or {}), isolated
@@ -2759,9 +2758,8 @@ class ShellSession:
                 raise ValueError  # as an open quote does
         except ValueError:
             raise HotenvError(EXIT_USAGE, "a remote shell needs a command, and cannot be isolated") from None
-        for name, value in environment.items():
-            if not _carriable(name) or not _carriable(value) or not name or "=" in name:
-                raise HotenvError(EXIT_USAGE, "there is a name or a value that no environment can hold")
+        if not _carriable(*environment, *environment.values()) or "=" in "".join(environment) or "" in environment:
+            raise HotenvError(EXIT_USAGE, "there is a name or a value that no environment can hold")
         if cwd and not self._remote:
             if not os.path.isdir(cwd):
                 raise HotenvError(EXIT_USAGE, f"there is no directory {_shown(cwd)}")
@@ -2813,8 +2811,8 @@ class ShellSession:
                     self._end()
 
     def exec(self, command: str, timeout: float | None = None, *, stop: threading.Event | None = None) -> ExecResult:
-        """Run one command and wait for its end; `stop` interrupts this very one. Raises PolicyDenied, SessionPoisoned, or
-        HotenvError where it cannot be sent or the audit not be written."""
+        """Run one command and wait for its end; `stop` interrupts this very one. Raises PolicyDenied, SessionPoisoned,
+        or HotenvError where it cannot be sent or the audit not be written."""
         import threading
         limit = self._timeout if timeout is None else _time_limit(timeout)
         if not _carriable(command) or len(command) > _SHELL_COMMAND_MAX:
@@ -2865,8 +2863,8 @@ class ShellSession:
         return result
 
     def _record(self, event: str, **fields: object) -> None:
-        """A line for the audit, in a file that is opened anew each time, as rotation expects. Where it cannot say how a
-        command ended, the result is not lost."""
+        """A line for the audit, in a file that is opened anew each time, as rotation expects. Where it cannot say how
+        a command ended, the result is not lost."""
         import datetime
         import json
         if self._audit is None:
@@ -3017,8 +3015,8 @@ class ShellSession:
         if self._exports:
             lines += [b"\\builtin unset -v $(\\builtin compgen -e)", self._exports]
         elif self._remote:
-            pairs = _as_bytes(self._given).items()
-            lines += [b"export %s=%s" % (name, _quoted(value)) for name, value in pairs]
+            given = _as_bytes(self._given)
+            lines += [b"export %s=%s" % (name, _quoted(given[name])) for name in given]
         return b"\n".join(lines)
 
     def _end(self) -> int:
@@ -3026,10 +3024,10 @@ class ShellSession:
         return shell.end() if shell else 0
 
 
-def _carriable(text: str) -> bool:
+def _carriable(*texts: str) -> bool:
     try:
-        return b"\0" not in _encoded(text)
-    except (UnicodeEncodeError, AttributeError):
+        return b"\0" not in _encoded("".join(texts))
+    except (UnicodeEncodeError, TypeError):
         return False  # a lone surrogate; no text
 
 
@@ -3039,9 +3037,9 @@ def _time_limit(seconds: float) -> float:
     return seconds
 
 
-# What a policy looks at: tokens of shell text, and a state. In `go` a command or a reserved word may come, in `command`
-# no reserved one, in `rest` arguments, in `loop` what `for` has. It knows no more of the grammar than everyday lines
-# need: what may mean something else is refused, `case` too.
+# What a policy looks at: tokens of shell text, and a state. In `go` a command or a reserved word may come, in
+# `command` no reserved one, in `rest` arguments, in `loop` what `for` has. It knows no more of the grammar than
+# everyday lines need: what may mean something else is refused, `case` too.
 _POLICY_DEPTH = 50  # quotes and substitutions within each other: more is no everyday line
 _POLICY_PLAIN = r"""
   [^`$"'\\<>#;&()] | \$(?!\() | \\. | '[^']*' | "(?: [^"`$\\] | \\. | \$(?!\() )*" """
@@ -3070,7 +3068,8 @@ def _read_commands(text: str, at: int, ends: str, found: list[str]) -> int:
     of `ends` closes; the place after it. ValueError: it has lost its way."""
     import re
     quoted = ends[-1:] == '"'
-    state, word, heredocs = "rest" if quoted else "go", "", []
+    state, word = "rest" if quoted else "go", ""
+    heredocs: list[re.Match[str]] = []
     while at < len(text) and len(ends) < _POLICY_DEPTH and state != "lost":
         match = re.compile(_POLICY_QUOTED if quoted else _POLICY_TOKEN).match(text, at)
         kind = match and match.lastgroup
@@ -3088,11 +3087,10 @@ def _read_commands(text: str, at: int, ends: str, found: list[str]) -> int:
             state, word = _state_after(state, word, found), "> " * (kind == "redirect")
             if sign == ends[-1:]:
                 return at
-            if kind == "ends":
-                state = "go"
-            elif kind not in ("blank", "comment", "redirect", "heredoc"):
-                state = _POLICY_AFTER.get((str(kind), state), "lost")
-            heredocs += [match] * (kind == "heredoc")
+            if kind == "heredoc":
+                heredocs.append(match)
+            elif kind in ("ends", "tests", "function", "closes"):
+                state = "go" if kind == "ends" else _POLICY_AFTER.get((str(kind), state), "lost")
             while sign == "\n" and heredocs:
                 dash, quote, last = heredocs.pop(0).group(5, 6, 7)
                 body = re.compile(rf"(?ms)(.*?)^{dash and '	*'}{re.escape(last)}$").match(text, at)
