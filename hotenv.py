@@ -2771,8 +2771,9 @@ class ShellSession:
         if audit is not None:
             os.close(_open_private(audit, "audit file"))
         self._redactor = Redactor(environment, no_mask)
+        # HOME=/tmp: in a directory such a value is no secret.
         paths = [name for name, value in environment.items() if value.startswith("/")]
-        self._place = Redactor(environment, [*no_mask, *paths])  # HOME=/tmp: in a directory it is no secret
+        self._place = Redactor(environment, [*no_mask, *paths]) if paths else self._redactor
         self.unmaskable = list(self._redactor.unmaskable)  # names whose values are not masked
         self.omitted = [  # names that the shell cannot take
             name for name in environment if _matches(name, _SHELL_DROPPED)
