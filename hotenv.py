@@ -2414,15 +2414,15 @@ _SHELL_BASH = "bash --norc --noprofile --noediting +o history -i"
 _SHELL_DROPPED = ("BASH_ENV PROMPT_COMMAND PS0 PS1 PS2 PS4 TMOUT IGNOREEOF SHELLOPTS BASHOPTS "
                   "BASH_XTRACEFD POSIXLY_CORRECT HISTFILE BASH_FUNC_*").split()
 
-# {N} is where records go, {E} marks the end of stderr, {X} is the nonce of the record from the EXIT trap. There N may
-# still be closed, as for the command, but bash holds a copy to restore it from, close-on-exec, at the descriptor that
-# was the lowest free one from 10 on: __hotenv_begin looks for it. The probe finds a `builtin` that is now a function:
-# only in POSIX mode `unset` is found before any. With `set -e`, to return a status would end the shell.
+# {N} is where records go, {E} a remote stderr (here 2, /dev/null), {X} the nonce of the record from the EXIT trap. There
+# N may still be closed, as for the command, but bash holds a copy to restore it from, close-on-exec, at the descriptor
+# that was the lowest free one from 10 on: __hotenv_begin looks for it. The probe finds a `builtin` that is now a
+# function: only in POSIX mode `unset` is found before any. With `set -e`, to return a status would end the shell.
 _SHELL_SETUP = """\
 unset PROMPT_COMMAND PS0 HISTFILE MAILCHECK TMOUT; PS1= PS2= PS4='+ '; set +H; declare -a __hotenv_n=(10)
 __hotenv_begin() {
 __hotenv_n=10; while [[ -e /dev/fd/$__hotenv_n ]]; do (( ++__hotenv_n )); done
-builtin printf '\\0%s\\n' "$1" >&{N}; {E}
+builtin printf '\\0%s\\n' "$1" >&{N}; builtin printf '\\0%s\\n' "$1" >&{E}
 [[ -o errexit ]] || builtin return "$2"
 }
 __hotenv_end() {
@@ -2433,7 +2433,7 @@ fi
 builtin unset -v __hotenv_probe PROMPT_COMMAND
 { builtin printf '\\0%s\\0%s\\0' "$1" "$2"; builtin pwd; builtin printf '\\0'; builtin jobs -p
 builtin printf '\\0'; builtin export -p; builtin printf '\\0%s\\n' "$1"; } >&"${3:-{N}}"
-[[ ${3-} ]] || {E}
+[[ ${3-} ]] || builtin printf '\\0%s\\n' "$1" >&{E}
 [[ -o errexit ]] || builtin return "$2"
 }
 readonly -f __hotenv_begin __hotenv_end
@@ -2952,10 +2952,8 @@ class ShellSession:
             job.status, self._jobs = int(status), frozenset(map(int, jobs.split()))
         except ValueError:
             return False  # only code that has meddled with the shell itself can do that
-        self._exports = exports
-        if not self.cwd or cwd[:-1] not in (b"", self._cwd):
-            self._cwd = cwd[:-1] or self._cwd
-            self.cwd = _shown(self._place(os.fsdecode(self._cwd)))
+        self._cwd, self._exports = cwd[:-1] or self._cwd, exports
+        self.cwd = _shown(self._place(os.fsdecode(self._cwd)))
         return True
 
     def _start(self) -> _Shell:
@@ -2978,9 +2976,7 @@ class ShellSession:
         return shell
 
     def _set_up(self, shell: _Shell, job: _Job) -> None:
-        mark_stderr = b"builtin :"
         if self._remote:
-            mark_stderr = b"builtin printf '\\0%s\\n' \"$1\" >&241"
             shell.out.marks, shell.err.sink = {job.begin: _Kept(0)}, job.err
             shell.send(_SHELL_REMOTE.encode().replace(b"{B}", job.opening))
             self._expect(shell, job.begin, job)
@@ -2989,8 +2985,8 @@ class ShellSession:
         shell.notes.marks = {job.start: job.record, job.end: self._background,
                              shell.last.start: shell.last.record, shell.last.end: _Kept(0)}
         setup = _SHELL_SETUP.encode().replace(b"{N}", b"%d" % shell.numbers[2])
-        shell.send(setup.replace(b"{E}", mark_stderr).replace(b"{X}", shell.last.nonce)
-                   + self._restoring() + b"\n__hotenv_end %s \"$PPID\"\n:\n" % job.nonce)
+        setup = setup.replace(b"{E}", b"241" if self._remote else b"2").replace(b"{X}", shell.last.nonce)
+        shell.send(setup + self._restoring() + b"\n__hotenv_end %s \"$PPID\"\n:\n" % job.nonce)
         self._expect(shell, job.end, job)
         self._accept(job)
         if self._remote:  # it may not notice that we hang up: what runs on there, the next shell ends
@@ -3042,8 +3038,7 @@ def _time_limit(seconds: float) -> float:
 # `command` no reserved one, in `rest` arguments, in `loop` what `for` has. It knows no more of the grammar than
 # everyday lines need: what may mean something else is refused, `case` too.
 _POLICY_DEPTH = 50  # quotes and substitutions within each other: more is no everyday line
-_POLICY_PLAIN = r"""
-  [^`$"'\\<>#;&()] | \$(?!\() | \\. | '[^']*' | "(?: [^"`$\\] | \\. | \$(?!\() )*" """
+_POLICY_PLAIN = r"""[^`$"'\\<>#;&()] | \$(?!\() | \\. | '[^']*' | "(?: [^"`$\\] | \\. | \$(?!\() )*" """
 _POLICY_TEXT = r"""\\[^`\n] | \$\{[^{}()`$"'\\]*\} | \$\(\([^()`$"'\\]*\)\)"""
 _POLICY_QUOTED = rf"""(?xs)
   (?P<text> {_POLICY_TEXT} | \\\n | \$(?![({{]) | [^"`$\\]+ ) | (?P<opens> ` | \$\( ) | (?P<closes> ")"""
