@@ -2414,10 +2414,10 @@ _SHELL_BASH = "bash --norc --noprofile --noediting +o history -i"
 _SHELL_DROPPED = ("BASH_ENV PROMPT_COMMAND PS0 PS1 PS2 PS4 TMOUT IGNOREEOF SHELLOPTS BASHOPTS "
                   "BASH_XTRACEFD POSIXLY_CORRECT HISTFILE BASH_FUNC_*").split()
 
-# {N} is where records go, {E} a remote stderr (here 2, /dev/null), {X} the nonce of the record from the EXIT trap. There
-# N may still be closed, as for the command, but bash holds a copy to restore it from, close-on-exec, at the descriptor
-# that was the lowest free one from 10 on: __hotenv_begin looks for it. The probe finds a `builtin` that is now a
-# function: only in POSIX mode `unset` is found before any. With `set -e`, to return a status would end the shell.
+# {N} is where records go, {E} a remote stderr (else 2, /dev/null), {X} the nonce of the record from the EXIT trap.
+# There N may still be closed, as for the command, but bash holds a copy to restore it from, close-on-exec, at the
+# descriptor that was the lowest free one from 10 on: __hotenv_begin looks for it. The probe finds a `builtin` that is
+# a function now: only in POSIX mode `unset` is found before any. With `set -e`, to return a status ends the shell.
 _SHELL_SETUP = """\
 unset PROMPT_COMMAND PS0 HISTFILE MAILCHECK TMOUT; PS1= PS2= PS4='+ '; set +H; declare -a __hotenv_n=(10)
 __hotenv_begin() {
@@ -2986,7 +2986,16 @@ class ShellSession:
                              shell.last.start: shell.last.record, shell.last.end: _Kept(0)}
         setup = _SHELL_SETUP.encode().replace(b"{N}", b"%d" % shell.numbers[2])
         setup = setup.replace(b"{E}", b"241" if self._remote else b"2").replace(b"{X}", shell.last.nonce)
-        shell.send(setup + self._restoring() + b"\n__hotenv_end %s \"$PPID\"\n:\n" % job.nonce)
+        lines = [setup, self._farewell]
+        if self._cwd:
+            lines.append(b"\\builtin cd -- %s || exit 1" % _quoted(self._cwd))
+        if self._exports:  # instead of all that it was born with
+            lines += [b"\\builtin unset -v $(\\builtin compgen -e)", self._exports]
+        elif self._remote:
+            given = _as_bytes(self._given)
+            lines += [b"export %s=%s" % (name, _quoted(given[name])) for name in given]
+        lines.append(b"__hotenv_end %s \"$PPID\"\n:\n" % job.nonce)
+        shell.send(b"\n".join(lines))
         self._expect(shell, job.end, job)
         self._accept(job)
         if self._remote:  # it may not notice that we hang up: what runs on there, the next shell ends
@@ -3003,18 +3012,6 @@ class ShellSession:
         said = job.err.presented(self._redactor, 400)[0].strip()
         text = f"{self._redactor((self._remote or ['bash'])[0])} {reason}: {said}"
         raise HotenvError(EXIT_SYSTEM, _shown(text.rstrip(": ")))
-
-    def _restoring(self) -> bytes:
-        """Lines for a new shell: where to go, and what to export beside or instead of what it was born with."""
-        lines = [self._farewell]
-        if self._cwd:
-            lines.append(b"\\builtin cd -- %s || exit 1" % _quoted(self._cwd))
-        if self._exports:
-            lines += [b"\\builtin unset -v $(\\builtin compgen -e)", self._exports]
-        elif self._remote:
-            given = _as_bytes(self._given)
-            lines += [b"export %s=%s" % (name, _quoted(given[name])) for name in given]
-        return b"\n".join(lines)
 
     def _end(self) -> int:
         shell, self._shell = self._shell, None
@@ -3077,7 +3074,7 @@ def _read_commands(text: str, at: int, ends: str, found: list[str]) -> int:
         elif kind == "opens" and sign != ends[-1:]:
             if sign == "(" and (word or state != "go") or sign == "`" and "`" in ends:
                 break
-            at = _read_commands(text, at, ends + {"`": "`", '"': '"', '$"': '"'}.get(sign, ")"), found)
+            at = _read_commands(text, at, ends + sign[-1].replace("(", ")"), found)
             state, word = ("rest", "") if sign == "(" else (state, word + text[start:at])
         elif kind != "joins":
             state, word = _state_after(state, word, found), "> " * (kind == "redirect")
