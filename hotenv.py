@@ -2414,7 +2414,7 @@ _SHELL_BASH = "bash --norc --noprofile --noediting +o history -i"
 _SHELL_DROPPED = ("BASH_ENV PROMPT_COMMAND PS0 PS1 PS2 PS4 TMOUT IGNOREEOF SHELLOPTS BASHOPTS "
                   "BASH_XTRACEFD POSIXLY_CORRECT HISTFILE BASH_FUNC_*").split()
 
-# {N} is where records go, {E} a remote stderr (else 2, /dev/null), {X} the nonce of the record from the EXIT trap.
+# {N} is where records go, {E} marks the end of stderr, {X} is the nonce of the record from the EXIT trap.
 # There N may still be closed, as for the command, but bash holds a copy to restore it from, close-on-exec, at the
 # descriptor that was the lowest free one from 10 on: __hotenv_begin looks for it. The probe finds a `builtin` that is
 # a function now: only in POSIX mode `unset` is found before any. With `set -e`, to return a status ends the shell.
@@ -2422,7 +2422,7 @@ _SHELL_SETUP = """\
 unset PROMPT_COMMAND PS0 HISTFILE MAILCHECK TMOUT; PS1= PS2= PS4='+ '; set +H; declare -a __hotenv_n=(10)
 __hotenv_begin() {
 __hotenv_n=10; while [[ -e /dev/fd/$__hotenv_n ]]; do (( ++__hotenv_n )); done
-builtin printf '\\0%s\\n' "$1" >&{N}; builtin printf '\\0%s\\n' "$1" >&{E}
+builtin printf '\\0%s\\n' "$1" >&{N}; {E}
 [[ -o errexit ]] || builtin return "$2"
 }
 __hotenv_end() {
@@ -2433,7 +2433,7 @@ fi
 builtin unset -v __hotenv_probe PROMPT_COMMAND
 { builtin printf '\\0%s\\0%s\\0' "$1" "$2"; builtin pwd; builtin printf '\\0'; builtin jobs -p
 builtin printf '\\0'; builtin export -p; builtin printf '\\0%s\\n' "$1"; } >&"${3:-{N}}"
-[[ ${3-} ]] || builtin printf '\\0%s\\n' "$1" >&{E}
+[[ ${3-} ]] || {E}
 [[ -o errexit ]] || builtin return "$2"
 }
 readonly -f __hotenv_begin __hotenv_end
@@ -2976,7 +2976,9 @@ class ShellSession:
         return shell
 
     def _set_up(self, shell: _Shell, job: _Job) -> None:
+        mark_stderr = b"builtin :"
         if self._remote:
+            mark_stderr = b"builtin printf '\\0%s\\n' \"$1\" >&241"
             shell.out.marks, shell.err.sink = {job.begin: _Kept(0)}, job.err
             shell.send(_SHELL_REMOTE.encode().replace(b"{B}", job.opening))
             self._expect(shell, job.begin, job)
@@ -2985,7 +2987,7 @@ class ShellSession:
         shell.notes.marks = {job.start: job.record, job.end: self._background,
                              shell.last.start: shell.last.record, shell.last.end: _Kept(0)}
         setup = _SHELL_SETUP.encode().replace(b"{N}", b"%d" % shell.numbers[2])
-        setup = setup.replace(b"{E}", b"241" if self._remote else b"2").replace(b"{X}", shell.last.nonce)
+        setup = setup.replace(b"{E}", mark_stderr).replace(b"{X}", shell.last.nonce)
         lines = [setup, self._farewell]
         if self._cwd:
             lines.append(b"\\builtin cd -- %s || exit 1" % _quoted(self._cwd))
