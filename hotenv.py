@@ -146,6 +146,10 @@ def _system_error(error: OSError, doing: str) -> HotenvError:
     return HotenvError(EXIT_SYSTEM, f"{doing}: {error.strerror or type(error).__name__}")
 
 
+def _usage(message: str) -> HotenvError:
+    return HotenvError(EXIT_USAGE, message)
+
+
 def _tried(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What the call returns; None where the system or we refuse, and nothing need be done about it."""
     try:
@@ -194,7 +198,7 @@ def _parser(command: str, summary: str, example: str = "", usage: str = "[option
                 hint = f"did you mean {near[0]}?"
             elif command == "serve" and unknown and not unknown.startswith("-"):
                 hint = f"its input comes from stdin: {_invocation()} serve < secrets.env"
-            raise HotenvError(EXIT_USAGE, f"{command}: {_shown(message)}; {hint}")
+            raise _usage(f"{command}: {_shown(message)}; {hint}")
 
         def print_help(self, file: Any = None) -> None:
             _write(1, self.format_help())
@@ -2149,10 +2153,10 @@ def _absolute(word: str) -> str:
         import re
         name = re.sub(r"^(\*\.|\.+)", "", _host_name(value))
         if not re.fullmatch(r"[\w.-]+", name) and _packed(name) is None:
-            raise HotenvError(EXIT_USAGE, f"--{option} takes a host or an address, not {_shown(value)}")
+            raise _usage(f"--{option} takes a host or an address, not {_shown(value)}")
         return f"{option}={name}"
     if given and not value:
-        raise HotenvError(EXIT_USAGE, f"the path of --{option} is empty")
+        raise _usage(f"the path of --{option} is empty")
     return f"{option}={os.path.realpath(value)}" if given else word
 
 
@@ -2166,7 +2170,7 @@ def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[
     sources = [asked]
     for where, given in ("HERMETIC_FLAGS", flags), ("the configuration file", _config_flags()):
         if {"-h", "--help"} & set(given):
-            raise HotenvError(EXIT_USAGE, f"{where}: there is no guard that is called help")
+            raise _usage(f"{where}: there is no guard that is called help")
         if given:  # else a parser would be made for nothing, and takes a millisecond
             parser = _parser(where, "")
             _add_guard_options(parser)
@@ -2204,7 +2208,7 @@ def _config_flags() -> list[str]:
                 flags += [option + f"={each}" * (each is not True) for each in values if each]
         except (ImportError, OSError, ValueError, AttributeError) as error:
             why = "it takes Python 3.11" if isinstance(error, ImportError) else _shown(str(error))
-            raise HotenvError(EXIT_USAGE, f"cannot take guards from {path}: {why}") from None
+            raise _usage(f"cannot take guards from {path}: {why}") from None
     return flags
 
 
@@ -2757,12 +2761,12 @@ class ShellSession:
             if remote is not None and (isolated or not self._remote):
                 raise ValueError  # as an open quote does
         except ValueError:
-            raise HotenvError(EXIT_USAGE, "a remote shell needs a command, and cannot be isolated") from None
+            raise _usage("a remote shell needs a command, and cannot be isolated") from None
         if not _carriable(*environment, *environment.values()) or "=" in "".join(environment) or "" in environment:
-            raise HotenvError(EXIT_USAGE, "there is a name or a value that no environment can hold")
+            raise _usage("there is a name or a value that no environment can hold")
         if cwd and not self._remote:
             if not os.path.isdir(cwd):
-                raise HotenvError(EXIT_USAGE, f"there is no directory {_shown(cwd)}")
+                raise _usage(f"there is no directory {_shown(cwd)}")
             cwd = os.path.abspath(cwd)
         self._cwd, self._exports, self._farewell = os.fsencode(cwd or ""), b"", b""
         self.cwd = ""  # after the last command, masked, but for values that are absolute paths
@@ -2817,10 +2821,10 @@ class ShellSession:
         import threading
         limit = self._timeout if timeout is None else _time_limit(timeout)
         if not _carriable(command) or len(command) > _SHELL_COMMAND_MAX:
-            raise HotenvError(EXIT_USAGE, "a command is at most 16 MiB, without NUL and lone surrogates")
+            raise _usage("a command is at most 16 MiB, without NUL and lone surrogates")
         with self._lock:
             if self._busy:
-                raise HotenvError(EXIT_USAGE, "a signal handler cannot use the shell that it interrupted")
+                raise _usage("a signal handler cannot use the shell that it interrupted")
             if self._poison or os.getpid() != self._owner:
                 raise SessionPoisoned(EXIT_SYSTEM, self._poison or "it is another process's")
             self._busy, self._stop = True, stop or threading.Event()
@@ -3029,7 +3033,7 @@ def _carriable(*texts: str) -> bool:
 
 def _time_limit(seconds: float) -> float:
     if not isinstance(seconds, (int, float)) or not seconds <= float("inf"):
-        raise HotenvError(EXIT_USAGE, "a time limit is a number of seconds")
+        raise _usage("a time limit is a number of seconds")
     return seconds
 
 
@@ -3129,7 +3133,7 @@ def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, list[st
         raise _system_error(error, f"cannot read the policy {_shown(str(policy))}") from None
     except (ValueError, TypeError, AttributeError, RecursionError):
         pass  # what is said below
-    raise HotenvError(EXIT_USAGE, 'a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
+    raise _usage('a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
 
 
 def _denied(policy: Mapping[str, list[str]], command: str) -> str:
