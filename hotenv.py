@@ -25,9 +25,7 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 #  11. A command imports what it needs alone; an import changes nothing; no check is an assert.
 #  12. One copy of the values lives in the server: the encoded response.
 #
-# The rooms, in the order in which data flows; each calls only rooms above it: limits and errors,
-# dotenv, environment, session files, protocol, server, client, launch, redaction, masked launch,
-# kernel guards, hermetic, hermetic host, shell session, mcp, terminal and formats, command line.
+# The rooms, each below a banner, stand in the order in which data flows: each calls only rooms above it.
 
 from __future__ import annotations
 
@@ -170,18 +168,16 @@ def _write(descriptor: int, text: str, what: str = "the output") -> int:
     try:
         while left:
             left = left[os.write(descriptor, left):]
-    except BrokenPipeError:
-        pass
     except OSError as error:
-        raise _system_error(error, f"cannot write {what}") from None
+        if error.errno != errno.EPIPE:
+            raise _system_error(error, f"cannot write {what}") from None
     return 0
 
 
 def _invocation() -> str:
     """How the user called us, as it can be typed again."""
-    if os.path.basename(sys.argv[0]) == os.path.basename(__file__):
-        return f"python3 {_shown(sys.argv[0])}"
-    return "hotenv"
+    by_path = os.path.basename(sys.argv[0]) == os.path.basename(__file__)
+    return f"python3 {_shown(sys.argv[0])}" if by_path else "hotenv"
 
 
 def _parser(command: str, summary: str, example: str = "", usage: str = "[options]") -> argparse.ArgumentParser:
@@ -218,9 +214,8 @@ def _parser(command: str, summary: str, example: str = "", usage: str = "[option
 # An entry is (name, value): a str is a literal, a _Template has references or asks. Errors show a
 # position and, once `key =` is read, the key: any other text may be the tail of a secret.
 
-# One statement. Groups: 1 export, 2 the quote around a name, 3 the name, 4 the quote that opens a
-# value and ends the match, 5 a bare value. A mistake is matched as nothing. It is linear: no two
-# neighbouring repeats share a character.
+# One statement. Groups: 1 export, 2 the quote around a name, 3 the name, 4 the quote that opens a value and ends the
+# match, 5 a bare value. A mistake is matched as nothing. It is linear: no two neighbouring repeats share a character.
 _STATEMENT = r"""(?x) \s* (?: \Z | (export[^\S\n]+)? (?:
     \#.*\n
   | (?(1)|(?!export[^\S\n])) ('?) ([A-Za-z0-9_.-]+) \2 [^\S\n]* (?:
@@ -228,9 +223,7 @@ _STATEMENT = r"""(?x) \s* (?: \Z | (export[^\S\n]+)? (?:
     | (?:\#.*)?\n ) ) ) | """
 # What counts in a value with references: groups 1 name, 2 colon, 3 operator. Without a name, `${` is a mistake.
 _TOKEN = r"\\\$\{ | \} | \$\{ (?: ([A-Za-z0-9_.]+) (?: (:?)([-+?]) | (?=\}) ) )?"
-_ESCAPES = {"'": {r"\\": "\\", r"\'": "'"},
-            '"': {r"\\": "\\", r"\'": "'", r"\"": '"', r"\a": "\a", r"\b": "\b", r"\f": "\f",
-                  r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\v": "\v"}}
+_ESCAPES = {"'": dict(zip("\\'", "\\'")), '"': dict(zip("\\'\"abfnrtv", "\\'\"\a\b\f\n\r\t\v"))}
 
 
 class _Template:
@@ -259,7 +252,7 @@ class _Template:
             if sign == "}":
                 used = around.pop()[0]
             elif not sign.startswith("${"):
-                pieces.append(_ESCAPES['"'].get(sign, "${") * used)
+                pieces.append(_ESCAPES['"'].get(sign[1], "${") * used)
             elif not token[1] or len(around) == MAX_NESTING:
                 reason = "bad reference: write ${NAME}, ${NAME:-default}, or \\${ for a literal ${,"
                 raise self.error(token.start(), reason)
@@ -280,22 +273,19 @@ class _Template:
         """What a reference gives by itself, and whether the word behind its operator is used."""
         name, colon, operator = token.groups()
         value = env.get(name, host.get(name))
-        missing = value is None or colon and not value
+        missing = value is None or not value and colon == ":"
         if missing and operator == "?":
             raise self.error(token.start(), "what is referred to is required, and not set or empty,")
         if operator == "+":
             return "", not missing
-        if operator == "-" and missing:
-            return "", True
-        return value or "", False
+        return value or "", missing and operator == "-"
 
 
 def _parse_entries(source: str | bytes) -> Iterator[tuple[str, str | _Template]]:
     """The (name, value) of each statement; HotenvError 7 at the first that is none."""
     import re
     text = source.decode("utf-8", "surrogateescape") if isinstance(source, bytes) else source
-    text = text[text.startswith("\ufeff"):]  # a BOM
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text[text.startswith("\ufeff"):].replace("\r\n", "\n").replace("\r", "\n")  # less a BOM
     wrong = None if text.isascii() else re.search("[\ud800-\udfff]", text)
     if wrong:
         raise _dotenv_error(text, wrong.start(), "invalid UTF-8: save the file as UTF-8")
@@ -322,8 +312,7 @@ def _parse_entries(source: str | bytes) -> Iterator[tuple[str, str | _Template]]
 
 
 def _place(text: str, pos: int) -> str:
-    line = text.count("\n", 0, pos) + 1
-    return f"{line}:{pos - text.rfind(chr(10), 0, pos)}"
+    return f"{text.count(chr(10), 0, pos) + 1}:{pos - text.rfind(chr(10), 0, pos)}"
 
 
 def _dotenv_error(text: str, pos: int, reason: str) -> HotenvError:
@@ -356,12 +345,8 @@ def _parse_quoted(text: str, start: int, key: str) -> tuple[str | _Template, int
         raise _dotenv_error(text, end - len(rest), f"text after the closing quote of {key}, {opened}")
     if quote == '"' and "${" in value:
         return _Template(value, True, (text, start, key)), end + 1
-    if "\\" in value:
-        value = value.replace("\\\\", "\0")  # so that any backslash left escapes what follows it
-        for escape, character in _ESCAPES[quote].items():
-            value = value.replace(escape, character)
-        value = value.replace("\0", "\\")
-    return value, end + 1
+    import re
+    return re.sub(r"\\(.)", lambda found: _ESCAPES[quote].get(found[1], found[0]), value), end + 1
 
 
 def _mistake(text: str, pos: int) -> HotenvError:
@@ -388,18 +373,16 @@ if os.name == "nt":
 
 def resolve_env(entries: Mapping[str, str] | Iterable[tuple[str, Any]], host: Mapping[str, str],
                 prompt: Callable[[str], str] | None = None) -> dict[str, str]:
-    """The one place where an entry becomes a value. `${NAME}` is what an earlier entry set, or `host`
-    has; with `prompt`, a bare `?text` is what `prompt("text")` returns, and a `?` `prompt(name)`.
-    A mapping's strings are read as bare values."""
+    """The one place where an entry becomes a value; a mapping's strings are read as bare ones. `${NAME}` is what an
+    earlier entry set, or `host` has; with `prompt`, a bare `?text` is `prompt("text")`, and a `?` `prompt(name)`."""
     if hasattr(entries, "items"):
         entries = [(name, _Template(text, False, (text, 0, name))) for name, text in entries.items()]
     env: dict[str, str] = {}
     room = [MAX_EXPANSION]
     if prompt:  # a mistake in the last entry comes before the first question
         entries = list(entries)
-        for _, value in entries:
-            if isinstance(value, _Template):
-                value.expand(env, host, room, used=False)
+        for template in [value for _, value in entries if isinstance(value, _Template)]:
+            template.expand(env, host, room, used=False)
     for name, value in entries:
         if isinstance(value, _Template):
             if prompt and value.raw.startswith("?") and not value.quoted:
@@ -756,8 +739,7 @@ class _Log:
             self.descriptor = own or 2
 
     def request(self, command: str, words: list[str]) -> None:
-        if self.level != "verbose":
-            words = words[:1]
+        words = words if self.level == "verbose" else words[:1]
         if self.level != "quiet":
             self.add(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {command} {_shown(' '.join(words))}")
 
@@ -837,10 +819,8 @@ class _Server:
         self.selector.register(self.listener, 1)
         now = _now()
         while True:
-            wake = min(self.deadline, self.next_look) - now
-            if self.log.waiting:
-                wake = min(wake, SHORT_TICK)
-            events = self.selector.select(wake)
+            patience = SHORT_TICK if self.log.waiting else TICK
+            events = self.selector.select(min(self.deadline - now, self.next_look - now, patience))
             now = _now()
             if signals.received:
                 return f"ended by {signal.Signals(signals.received).name}"
@@ -938,11 +918,9 @@ class _Server:
 
     def is_guarded(self, sock: socket.socket) -> bool:
         """Has the other end a guard of ours? It shows in a limit, which nothing else sets so."""
-        try:
-            pid = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED)  # the first of its three
-            return bool(self.limits(pid, 12)[1] % 4096 == GUARD_SIGN)  # RLIMIT_MSGQUEUE
-        except OSError:
-            return False  # another user's, of another pid namespace, or gone
+        pid = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED)  # the first of its three
+        limits = _tried(self.limits, pid, 12)  # RLIMIT_MSGQUEUE; None: another user's, or gone
+        return bool(limits and limits[1] % 4096 == GUARD_SIGN)
 
     def send(self, connection: _Connection) -> None:
         now, sent = _now(), 0
@@ -1036,9 +1014,8 @@ def fetch(command: str = "dump", args: Sequence[str] = (), socket_path: str | No
           peer_uid: int | None = None) -> dict[str, str]:
     """The environment of the session that is found from here, or that listens at `socket_path`. The
     code of HotenvError is 3 if there is none, 4 if nobody answers, 8 or 9 if it is not believed."""
-    session = _locate(socket_path)
-    give_up = time.monotonic() + EXCHANGE_TIME
-    sock = _connect(session, peer_uid, give_up)
+    session, give_up = _locate(socket_path), time.monotonic() + EXCHANGE_TIME
+    sock = _connect(session, peer_uid)
     answer, chunk = bytearray(), b"?"
     try:
         _tried(sock.sendall, _encode_request(command, args))  # refused, the answer may say why
@@ -1046,10 +1023,9 @@ def fetch(command: str = "dump", args: Sequence[str] = (), socket_path: str | No
             sock.settimeout(max(0.001, give_up - time.monotonic()))
             chunk = sock.recv(1 << 16)
             answer += chunk
-    except ConnectionResetError:
-        pass  # what came before may be whole
     except OSError as error:
-        raise session.unreachable(error) from None
+        if error.errno != errno.ECONNRESET:  # then what came before may be whole
+            raise session.unreachable(error) from None
     finally:
         sock.close()
     if not answer:
@@ -1069,9 +1045,9 @@ def _locate(socket_path: str | None = None) -> _Session:
     return _Session(_read_marker(marker))
 
 
-def _connect(session: _Session, peer_uid: int | None = None, give_up: float = 0.0) -> Any:
+def _connect(session: _Session, peer_uid: int | None = None) -> Any:
     """A connection to a server that is ours, root's or `peer_uid`'s."""
-    give_up = give_up or time.monotonic() + EXCHANGE_TIME
+    give_up = time.monotonic() + EXCHANGE_TIME
     sock: Any = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         while True:
