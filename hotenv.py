@@ -286,8 +286,7 @@ def _parse_entries(source: str | bytes) -> Iterator[tuple[str, str | _Template]]
     import re
     text = source.decode("utf-8", "surrogateescape") if isinstance(source, bytes) else source
     text = text[text.startswith("\ufeff"):].replace("\r\n", "\n").replace("\r", "\n")  # less a BOM
-    wrong = None if text.isascii() else re.search("[\ud800-\udfff]", text)
-    if wrong:
+    if not text.isascii() and (wrong := re.search("[\ud800-\udfff]", text)):
         raise _dotenv_error(text, wrong.start(), "invalid UTF-8: save the file as UTF-8")
     if "\0" in text:
         raise _dotenv_error(text, text.index("\0"), "NUL, which no environment can hold")
@@ -504,8 +503,7 @@ def _read_marker(path: str, directory: int | None = None) -> str:
             raise HotenvError(EXIT_NO_SESSION, f"no session: {shown} has just gone") from None
         raise _system_error(error, f"cannot read {shown}") from None
     lines = [line for line in content.split(b"\n") if line.strip()]
-    whole = len(content) <= MAX_MARKER and len(lines) == 1 and b"\0" not in content
-    if not whole or not lines[0].startswith(b"socket=/"):
+    if len(lines) != 1 or not lines[0].startswith(b"socket=/") or b"\0" in content or len(content) > MAX_MARKER:
         raise HotenvError(EXIT_ARTIFACT, f"{shown} is damaged (not one socket=<absolute path>): remove it")
     return os.fsdecode(lines[0][len(b"socket="):])
 
@@ -572,8 +570,7 @@ class _SessionFiles:
         both = {"src_dir_fd": self.project, "dst_dir_fd": self.project}
         self.lock()
         try:
-            follow = force and not os.path.islink(MARKER)
-            old = follow and _tried(_read_marker, MARKER, self.project) or ""
+            old = force and not os.path.islink(MARKER) and _tried(_read_marker, MARKER, self.project)
             new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             with open(os.open(aside, new, 0o600, dir_fd=self.project), "wb") as file:
                 file.write(b"socket=" + os.fsencode(self.path) + b"\n")
@@ -583,7 +580,7 @@ class _SessionFiles:
                 except OSError:  # there is one, or there are no links: the place is taken, then filled
                     os.close(os.open(MARKER, new, 0o600, dir_fd=self.project))
             os.rename(aside, MARKER, **both)
-            if re.fullmatch(re.escape(self.base) + r"/[0-9a-f]{8}\.sock", old):
+            if old and re.fullmatch(re.escape(self.base) + r"/[0-9a-f]{8}\.sock", old):
                 _remove_socket(old)
         except FileExistsError:
             raise
@@ -763,8 +760,7 @@ class _Log:
         while self.waiting and time.monotonic() < give_up:
             self.flush()
             time.sleep(0.01)
-        lost = self.waiting.count(b"\n") + self.dropped
-        if lost:
+        if lost := self.waiting.count(b"\n") + self.dropped:
             import fcntl
             _tried(fcntl.fcntl, self.descriptor, 1031, 1 << 20)  # F_SETPIPE_SZ: room for a last line
             self.waiting[:] = b"\nhotenv: %d lines of this log are lost\n" % lost
@@ -834,8 +830,7 @@ class _Server:
                 for connection in [each for each in self.waiting if each.give_up <= now]:
                     self.drop(connection)
                 self.next_look = now + (TICK / 10 if self.waiting else TICK)
-                lost = self.files.lost()
-                if lost:
+                if lost := self.files.lost():
                     return f"ended: {lost}"
 
     def accept(self) -> None:
@@ -897,10 +892,9 @@ class _Server:
                 raise ValueError(f"a request is at most {MAX_REQUEST >> 10} KiB long")
             if not whole:
                 raise ValueError("the request ended before its newline")
-            request = _decode_request(connection.received, self.scan)
             if self.limits and self.is_guarded(connection.sock):
                 raise ValueError("a program under guards gets no secrets but its own")
-            connection.request, connection.unsent = request, self.response
+            connection.request, connection.unsent = _decode_request(connection.received, self.scan), self.response
         except ValueError as error:
             connection.unsent = _encode_message({"error": "BAD_REQUEST", "message": str(error)})
         except Exception:  # a bug of ours ends one request; what it says may hold what was sent
