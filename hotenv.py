@@ -621,8 +621,7 @@ class _SessionFiles:
 
 def _remove_socket(path: str) -> None:
     """A session's socket, and the link beside it; no other kind of file, whatever its name."""
-    found = _tried(os.lstat, path)
-    if found and stat.S_ISSOCK(found.st_mode):
+    if (found := _tried(os.lstat, path)) and stat.S_ISSOCK(found.st_mode):
         _tried(os.unlink, path)
         _tried(os.unlink, path[:-len(".sock")])
 
@@ -1023,11 +1022,10 @@ def _locate(socket_path: str | None = None) -> _Session:
         return _Session(socket_path, "without --socket the directory's is asked")
     if os.environ.get("HOTENV_SOCKET"):
         return _Session(os.environ["HOTENV_SOCKET"], "`unset HOTENV_SOCKET` to find the directory's")
-    marker = _find_marker()
-    if marker is None:
-        raise HotenvError(EXIT_NO_SESSION, f"no session: no {MARKER} in this directory or above; "
-                                           f"start one with: {_invocation()} serve < secrets.env")
-    return _Session(_read_marker(marker))
+    if marker := _find_marker():
+        return _Session(_read_marker(marker))
+    raise HotenvError(EXIT_NO_SESSION, f"no session: no {MARKER} in this directory or above; "
+                                       f"start one with: {_invocation()} serve < secrets.env")
 
 
 def _connect(session: _Session, peer_uid: int | None = None) -> Any:
