@@ -219,7 +219,7 @@ def _parser(command: str, summary: str, example: str = "", usage: str = "[option
 _STATEMENT = r"""(?x) \s* (?: \Z | (export[^\S\n]+)? (?:
     \#.*\n
   | (?(1)|(?!export[^\S\n])) ('?) ([A-Za-z0-9_.-]+) \2 [^\S\n]* (?:
-      = (?: [^\S\n]*(["']) | (.*?) (?: [^\S\n]\#.* )? \n )
+      = (?: [^\S\n]*(["']) | (.*)\n )
     | (?:\#.*)?\n ) ) ) | """
 # What counts in a value with references: groups 1 name, 2 colon, 3 operator. Without a name, `${` is a mistake.
 _TOKEN = r"\\\$\{ | \} | \$\{ (?: ([A-Za-z0-9_.]+) (?: (:?)([-+?]) | (?=\}) ) )?"
@@ -299,9 +299,7 @@ def _parse_entries(source: str | bytes) -> Iterator[tuple[str, str | _Template]]
         start, pos = pos, match.end()
         kind, name = match.lastindex, match[3]
         if kind == 5:
-            value: Any = match[5].strip()
-            if "${" in value or value.startswith("?"):
-                value = _Template(value, False, (text, text.index(value, match.start(5)), name))
+            value: Any = _parse_bare(text, match.start(5), match[5], name)
         elif kind == 4:
             value, pos = _parse_quoted(text, pos, name)
         elif pos == start or name and not (match[1] and name in known):
@@ -318,6 +316,17 @@ def _place(text: str, pos: int) -> str:
 
 def _dotenv_error(text: str, pos: int, reason: str) -> HotenvError:
     return HotenvError(EXIT_INPUT, f"<stdin>:{_place(text, pos)}: {reason}")
+
+
+def _parse_bare(text: str, start: int, raw: str, key: str) -> str | _Template:
+    """A value without quotes: to its line's end or a comment."""
+    if "#" in raw:
+        import re
+        raw = re.split(r"\s#", raw, maxsplit=1)[0]
+    value = raw.strip()
+    if "${" in value or value.startswith("?"):
+        return _Template(value, False, (text, start + raw.index(value), key))
+    return value
 
 
 def _parse_quoted(text: str, start: int, key: str) -> tuple[str | _Template, int]:
