@@ -1132,13 +1132,10 @@ def _spellings(text: str) -> Iterator[bytes]:
         known = padded[:(offset + len(raw)) * 8 // 6 - shared]  # whatever comes after
         for form in (known, padded.rstrip(b"="), padded):
             yield from (form, form.translate(bytes.maketrans(b"+/", b"-_")))
-    whole = b64encode(raw)[:len(raw) * 8 // 6]
-    for width in (64, 76):  # wrapped, as openssl and base64 do
-        yield from [whole[at:at + width] for at in range(0, len(whole), width)]
-    for ascii_only in (True, False):
-        coded = _encoded(json.dumps(text, ensure_ascii=ascii_only)[1:-1])
-        yield coded
-        yield coded.replace(b"/", rb"\/")  # PHP
+    whole = b64encode(raw)[:len(raw) * 8 // 6]  # wrapped, as openssl and base64 do
+    yield from [whole[at:at + width] for width in (64, 76) for at in range(0, len(whole), width)]
+    for coded in [_encoded(json.dumps(text, ensure_ascii=only)[1:-1]) for only in (True, False)]:
+        yield from (coded, coded.replace(b"/", rb"\/"))  # PHP
         yield coded.replace(b"<", rb"\u003c").replace(b">", rb"\u003e").replace(b"&", rb"\u0026")  # Go
     for shown in (repr(text), ascii(text), repr(raw)[1:]):
         coded = _encoded(shown[1:-1])
@@ -1149,8 +1146,7 @@ def _spellings(text: str) -> Iterator[bytes]:
         yield html.replace(b'"', double).replace(b"'", single)
     for kept in (rb"\w.~-", rb"\w.~/-", rb"\w.!~*'()-", rb"\w.*-"):  # URLs of Python, JavaScript, forms
         percent = re.sub(rb"[^%s]" % kept, lambda found: b"%%%02X" % ord(found[0]), raw)
-        yield percent
-        yield percent.replace(b"%20", b"+")
+        yield from (percent, percent.replace(b"%20", b"+"))
     yield raw.replace(b"'", rb"'\''")  # `set -x`, `export -p` of dash
     yield raw.replace(b"'", b"'\"'\"'")  # shlex.quote
     yield re.sub(rb'([\\"$`])', rb"\\\1", raw)  # `declare -p`, `export -p` of bash
@@ -1165,12 +1161,11 @@ def _spellings(text: str) -> Iterator[bytes]:
 def _forms(value: str) -> Iterator[bytes]:
     """All that is looked for on behalf of a value: each spelling of it and of its lines."""
     texts = {value, *map(str.strip, value.splitlines())}
-    for text in [text for text in texts if len(text) >= _SHORTEST_FORM]:
-        for form in _spellings(text):
-            if len(form) >= _SHORTEST_FORM:
-                yield form[-_LONGEST_FORM:]
-                for at in range(0, len(form) - _LONGEST_FORM, _LONGEST_FORM):
-                    yield form[at:at + _LONGEST_FORM]
+    forms = [form for text in texts if len(text) >= _SHORTEST_FORM for form in _spellings(text)]
+    for form in [form for form in forms if len(form) >= _SHORTEST_FORM]:
+        yield form[-_LONGEST_FORM:]
+        for at in range(0, len(form) - _LONGEST_FORM, _LONGEST_FORM):
+            yield form[at:at + _LONGEST_FORM]
 
 
 class Redactor:
@@ -1241,34 +1236,28 @@ class Redactor:
         from bisect import bisect_right
         places, held, near = [], len(data), len(data) - self.longest
         words = memoryview(data)[:len(data) & ~3].cast("I")
-        hits: list[int] = []
+        starts: list[int] = []  # of what may be a form
         for base in range(0, len(words), 1024):  # most blocks of a log have no word of any form
             block = words[base:base + 1024]
             if not self._offsets.keys().isdisjoint(block):
-                hits += [index for index, word in enumerate(block, base) if word in self._offsets]
-        for index in hits:
-            for offset in self._offsets[words[index]]:
-                start = index * 4 - offset
-                if start > 0:
-                    match = self._matchers.get(data[start:start + 8])
-                    found = match and match(data, start)
-                    if found:
-                        places.append((start, found.end(), self._names[found[0]]))
-                    if near < start < held:
-                        after = bisect_right(self._sorted, data[start:])
-                        if after < len(self._sorted) and self._sorted[after].startswith(data[start:]):
-                            held = start  # a form begins with the rest, and goes on
+                starts += [index * 4 - offset for index, word in enumerate(block, base)
+                           if word in self._offsets for offset in self._offsets[word]]
+        for start in [start for start in starts if start > 0]:
+            match = self._matchers.get(data[start:start + 8])
+            if match and (found := match(data, start)):
+                places.append((start, found.end(), self._names[found[0]]))
+            if near < start < held:
+                after = bisect_right(self._sorted, data[start:])
+                if after < len(self._sorted) and self._sorted[after].startswith(data[start:]):
+                    held = start  # a form begins with the rest, and goes on
         for word, name in self._short.items():
-            start = data.find(word, 1)
-            while start > 0:
+            start = 0
+            while (start := data.find(word, start + 1)) > 0:
                 end = start + len(word)
                 if self._is_border(data, start) and self._is_border(data, end):
                     places.append((start, end, name))
-                start = data.find(word, start + 1)
-        for start in range(max(1, len(data) - self._last), held):
-            if data[start:] in self._ends:
-                return sorted(places), start
-        return sorted(places), held
+        ends = range(max(1, len(data) - self._last), held)
+        return sorted(places), next((start for start in ends if data[start:] in self._ends), held)
 
 
 class _Stream:
@@ -1507,8 +1496,7 @@ _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1), "riscv64": (
 _CALLS = ("prctl 157 167 socket 41 198 sendto 44 206 sendmsg 46 211 sendmmsg 307 269 clone 56 220 "
           "fork 57 -1 vfork 58 -1 clone3 435 435 execve 59 221 execveat 322 281 io_uring_setup 425 425 "
           "landlock_create_ruleset 444 444 landlock_add_rule 445 445 landlock_restrict_self 446 446 ")
-# Landlock has no right for these.
-_ATTRIBUTE_CALLS = (
+_ATTRIBUTE_CALLS = (  # Landlock has no right for these
     "chmod 90 -1 fchmod 91 52 chown 92 -1 fchown 93 55 lchown 94 -1 fchownat 260 54 fchmodat 268 53 "
     "fchmodat2 452 452 utime 132 -1 utimes 235 -1 futimesat 261 -1 utimensat 280 88 setxattr 188 5 "
     "lsetxattr 189 6 fsetxattr 190 7 removexattr 197 14 lremovexattr 198 15 fremovexattr 199 16 "
@@ -1581,15 +1569,12 @@ class _Kernel:
     def hold(self, held: set[str], given: Sequence[str], own: str, python: bool) -> set[str]:
         """Hold these guards for good; returns those held in full. Without Landlock a Python keeps TCP: it may serve
         here, and its hook sees it connect. Only `path` can be executed, by an address that then means nothing more."""
-        writable: list[str] = []
-        if "fs-readonly" in held:  # what is still to be made opens its directory to native code
-            there = [path if os.path.exists(path) else os.path.dirname(path) for path in given]
-            writable = [own, *there, *_DEVICES, *_OF_THE_CALLER]
+        # What is still to be made opens its directory to native code.
+        there = [path if os.path.exists(path) else os.path.dirname(path) for path in given]
+        writable = [own, *there, *_DEVICES, *_OF_THE_CALLER] * ("fs-readonly" in held)
         self.call("prctl", 38, 1, 0, 0, 0)  # no_new_privs
-        sees_tcp = False
-        try:
-            sees_tcp = self.landlock("no-network" in held, writable)
-        except OSError:
+        sees_tcp = _tried(self.landlock, "no-network" in held, writable)
+        if sees_tcp is None:
             held.discard("fs-readonly")  # too old, refused to us, or nothing to hold
         refused = {"no-network": ["socket"], "no-subprocess": ["clone", "fork", "vfork", "execve", "execveat"],
                    "fs-readonly": [] if given else _ATTRIBUTE_CALLS.split()[::3]}
@@ -1693,18 +1678,16 @@ class _Guards:
         given = (*_roots(values.get("fs-write", [])), *[path + "/" for path in _DEVICES])
         self.writable = given if "fs-readonly" in values else ("/",)
         self.root = values.get("fs-readonly", ["/"])[-1]
-        self.trusted: tuple[str, ...] = ("",)  # what may be read without a look
+        self.trusted: tuple[str, ...] = ("",)  # links are believed, to spare imports a realpath
         self.readable: tuple[str, ...] = ("/",)
         if self.root != "/":  # below it, the target's own files, and Python's
             own = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, os.path.dirname(os.__file__)}
-            # Where links are believed: to spare every import a realpath.
             self.trusted = ("/dev/stdin", *[path + "/" for path in own])
             places = [self.root, _Guarded.home, *own, *map(str, sys.path), *values.get("program", [])]
             self.readable = (*_roots(places), *given, *_READABLE, f"/proc/{os.getpid()}/")
         self.alive: list[str] = []  # has an event, once the hook is in force
         self.checks: dict[str, Callable[..., None]] = {"hotenv.alive": self.alive.append}
-        # What is not here is no guard's concern.
-        for check, events in (
+        for check, events in (  # what is not here is no guard's concern
                 (self.on_change, " ".join(_CHANGES)), (self.on_open, "open os.listdir os.scandir"),
                 (self.on_start, "subprocess.Popen os.system os.exec os.posix_spawn os.spawn"),
                 (self.on_start, "os.fork os.forkpty pty.spawn"), (self.on_import, "import"),
@@ -1796,8 +1779,7 @@ class _Guards:
         if event == "os.truncate" and isinstance(args[0], int):
             return  # it was opened for writing
         for place in _CHANGES[event].split(","):
-            path, directory = padded[int(place[0])], padded[int(place[1])]
-            self.change(event, path, directory, "f" in place, "m" in place)
+            self.change(event, padded[int(place[0])], padded[int(place[1])], "f" in place, "m" in place)
 
     def on_sqlite(self, event: str, database: Any) -> None:
         """Only what is in memory may be opened, or a URI that says that it is only read."""
@@ -1974,9 +1956,8 @@ def _guard(text: str, home: str) -> None:
         _Guarded.trace = _tried(fcntl.fcntl, 2, fcntl.F_DUPFD_CLOEXEC, 200) or -1  # above what daemons close
     # _execvpe so that one attempt is one refusal, not one for each entry of PATH.
     _patch("os.execve os._execvpe os.posix_spawn os.posix_spawnp _posixsubprocess.fork_exec", _start)
-    _patch("posix.execve posix.posix_spawn posix.posix_spawnp", _start)
-    if hasattr(sys.modules.get("subprocess"), "_fork_exec"):
-        _patch("subprocess._fork_exec", _start)
+    imported = " subprocess._fork_exec" * hasattr(sys.modules.get("subprocess"), "_fork_exec")
+    _patch("posix.execve posix.posix_spawn posix.posix_spawnp" + imported, _start)
     _patch("os._exit posix._exit", _end)
     _patch("os.open posix.open", _open_at)
     if "no-network" in words:
@@ -2024,8 +2005,7 @@ def _uncaught(kind: Any, error: Any, trace: Any) -> None:
 
 
 _LOADER = b"""\
-# Written by hotenv. Imported by site, it guards this interpreter; run as a script, for a Python that
-# ignores PYTHONPATH, it then becomes the target.
+# By hotenv: site imports it, to be guarded; a Python without PYTHONPATH runs it, with the target.
 import os, sys
 try:
     if sys.version_info < (3, 8) or sys.implementation.name != "cpython":
