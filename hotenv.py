@@ -1154,8 +1154,8 @@ def _spellings(text: str) -> Iterator[bytes]:
         yield re.sub(rb"([^\w%%+./:=@%s\x80-\xff-])" % plain, rb"\\\1", raw)
     dollar = repr(raw)[2:-1].replace("\\'", "'").replace("'", "\\'")
     named = {"07": "a", "08": "b", "0b": "v", "0c": "f", "1b": "E"}
-    yield re.sub(r"\\x(..)", lambda found: "\\" + named.get(found[1], f"{int(found[1], 16):03o}"),
-                 dollar).encode()  # bash's $'...'
+    yield re.sub(r"(?<!\\)((?:\\\\)*\\)x(..)", lambda found: found[1] + (
+        named.get(found[2]) or f"{int(found[2], 16):03o}"), dollar).encode()  # bash's $'...'
 
 
 def _forms(value: str) -> Iterator[bytes]:

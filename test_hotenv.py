@@ -2692,7 +2692,8 @@ VALUES = {"TOKEN": TOKEN, "URL": "postgres://app:p%40ss/w?rd=1&x=~a'b@db.example
     "LINES": "first line's text\nsecond\tline\r\nthird line: ü", "PADDED": "  blanks around me \n",
     "JSON": json.dumps({"type": "service_account", "key": "-----BEGIN\nabc/def+ghi==\n"}, indent=2),
     "BYTES": os.fsdecode(b"latin-1 \xe9\xff text"), "HEX_ODD": "what-is-31-characters-in-length",
-    "CONTROL": "esc\x1b[1m bell\x07 del\x7f nul-less", "PEM": LONG_PEM}
+    "CONTROL": "esc\x1b[1m bell\x07 del\x7f nul-less", "PEM": LONG_PEM,
+    "PATHS": r"C:\xyz\x07;\\nas-7\new"}
 
 
 def raw(value):
@@ -2763,7 +2764,7 @@ def test_what_other_programs_make_of_a_value_is_masked(command):
     program = re.search(r"base64|xxd|openssl|jq|node|bash", command + " bash")[0]
     if not shutil.which(program) or not shutil.which("bash"):
         pytest.skip(f"no {program}, or no bash")
-    values = {name: VALUES[name].strip() for name in ("TOKEN", "URL", "QUOTES", "ACCENTS", "CONTROL", "JSON")}
+    values = {name: VALUES[name].strip() for name in ("TOKEN", "URL", "QUOTES", "ACCENTS", "CONTROL", "JSON", "PATHS")}
     each = f"for value; do export V=\"$value\"; ( unset value; set --; {command}\n ) 2>&1; echo; done"
     ran = subprocess.run(["bash", "--norc", "-c", each, "bash", *values.values()], cwd="/", stdout=subprocess.PIPE,
                          env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": "/"}, timeout=PATIENCE)
