@@ -1100,12 +1100,10 @@ def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
 
 
 # ==== redaction =======================================================================================================
-# Exact values and their usual spellings: text or bytes in, the same with `[hidden:NAME]` out. It
-# prevents accidents and is no boundary: what is cut, reversed or compressed goes through.
-#
-# How it is cheap: a form has at least 8 bytes, so one whole four-byte word of the buffer begins
-# within its first four. A buffer is read as an array of words, in C; only around one that hits is
-# it looked at. Hidden is the union of all places of any form, wherever a stream is cut.
+# Exact values and their usual spellings: text or bytes in, the same with `[hidden:NAME]` out. It prevents accidents
+# and is no boundary: what is cut, reversed or compressed goes through. How it is cheap: a form has at least 8 bytes,
+# so one whole four-byte word of the buffer begins within its first four. A buffer is read as an array of words, in C;
+# only around one that hits is it looked at. Hidden is the union of all places of any form, wherever a stream is cut.
 
 _SHORTEST_VALUE = 4  # characters; shorter ones are too common to hide, and are reported
 _SHORTEST_FORM = 8  # characters; shorter values are hidden as whole words alone
@@ -1171,12 +1169,11 @@ def _forms(value: str) -> Iterator[bytes]:
 class Redactor:
     """Hides the values of an environment: each, in any usual spelling, becomes `[hidden:NAME]`.
 
-    Call it with a string, `mask()` bytes, or push pieces through a `stream()`; all three agree.
-    Values of several lines are hidden as a whole and by each line of 8 or more characters; blanks
-    around do not count. Values of 4 to 7 characters are hidden as whole words alone. Shorter ones,
-    everyday words and what `build_isolated_env` lets through (HOME) are not: `unmaskable` has their
-    names. A stream holds back `longest` bytes at most. `skip` holds names and PREFIX* that are left
-    alone. Of several names of a value the first is shown; side by side, it is shown once.
+    Call it with a string, `mask()` bytes, or push pieces through a `stream()`; all three agree. Values of several
+    lines are hidden as a whole and by each line of 8 or more characters; blanks around do not count. Values of 4 to 7
+    characters are hidden as whole words alone. Shorter ones, everyday words and what `build_isolated_env` lets through
+    (HOME) are not: `unmaskable` has their names. A stream holds back `longest` bytes at most. `skip` holds names and
+    PREFIX* that are left alone. Of several names of a value the first is shown; side by side, it is shown once.
     """
 
     def __init__(self, env: Mapping[str, str], skip: Iterable[str] = ()) -> None:
@@ -1286,8 +1283,7 @@ class _Stream:
                 out.append(data[self._done:start])
                 self._done, self._name = start, ""
             if end > self._done:
-                if name != self._name:
-                    out.append(b"[hidden:%s]" % name.encode("utf-8", "replace"))
+                out += [b"[hidden:%s]" % name.encode("utf-8", "replace")] * (name != self._name)
                 self._done, self._name = end, name
         self._data = data[held - 1:]
         self._done -= held - 1
@@ -1295,14 +1291,12 @@ class _Stream:
 
 
 # ==== masked launch ===================================================================================================
-# Owns the one case where the command is a child: its stdout and stderr run through pipes that we
-# mask. To everybody else the two of us should look like one process, as after an exec.
-#
-# Signals. What is sent to our process group (Ctrl-C, Ctrl-Z, `kill %1`) is meant for the command, and so is what is
-# sent to our pid; nothing tells the two apart. So we leave the group, and the command stays: the first kind reaches it
-# alone, the second us alone, and we hand it on. When it stops, we return to the group and stop too, so that the shell
-# sees it. Only the leader of a session (a container's first process, a service) cannot leave: there we hand on all but
-# what a keyboard may have sent, and who signals that group signals the command twice.
+# Owns the one case where the command is a child: we mask its stdout and stderr, by pipes. To all others the two of us
+# should look like one process, as after an exec. What is sent to our process group (Ctrl-C, Ctrl-Z, `kill %1`) is
+# meant for the command, as is what is sent to our pid; nothing tells them apart. So we leave the group, and the
+# command stays: the first kind reaches it alone, the second us alone, and we hand it on. When it stops, we return to
+# the group and stop too: the shell sees it. Only a session's leader (a container's first process, a service) cannot
+# leave: there we hand on all but what a keyboard may have sent, and who signals that group signals the command twice.
 
 _HANDED_ON = _signal.valid_signals() - {
     _signal.SIGKILL, _signal.SIGSTOP, _signal.SIGCHLD, _signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGILL,
@@ -1484,12 +1478,10 @@ def _attend(command: _Command, channels: list[_Channel]) -> int:
 
 
 # ==== kernel guards ===================================================================================================
-# Owns what Linux itself refuses to this process and all that it starts, in whatever language. What
-# only the kernel refused is "Permission denied" to the program: reports are the hook's.
-#
-# Seccomp judges system calls by number and plain arguments, Landlock opening to write and connecting
-# by TCP. Neither needs a privilege or can be lifted, and below them sudo gains nothing. They do not
-# see addresses (so no --allow-*), reads, unix sockets by path, listening, chmod beside --fs-write.
+# Owns what Linux itself refuses to us and all that we start, in any language. What it alone refused is "Permission
+# denied" to the program: reports are the hook's. Seccomp judges system calls by number and plain arguments, Landlock
+# opening to write and connecting by TCP. Neither needs a privilege or can be lifted: sudo gains nothing. They see no
+# addresses (so no --allow-*), reads, unix sockets by path, listening, chmod beside --fs-write.
 
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1), "riscv64": (0xC00000F3, 1)}
 # A system call, its number on x86_64, and in the table that newer machines share (-1: none).
@@ -1614,16 +1606,15 @@ def _sign_as_guarded() -> None:
 
 
 # ==== hermetic ========================================================================================================
-# Owns the audit hook: what a guarded Python may not do, and how every Python that it starts is guarded
-# too: it imports a private copy of this file, as far as this room. For mistakes, not for malice.
+# Owns the audit hook: what a guarded Python may not do, and how each that it starts is guarded too: it imports a
+# private copy of this file, as far as this room. For mistakes, not for malice. One hook (PEP 578) for each set
+# decides: raising aborts the action, as does a mistake in a check. Where CPython raises an event too late, a patch
+# does, and decides nothing. No thread has a state: nothing is open for a moment in another, a fork or a signal
+# handler.
 #
-# One hook (PEP 578) for each set of guards decides, and raising from it aborts the action; so does
-# a mistake in a check. Where CPython raises an event too late, a patch raises it: it decides nothing.
-# No thread has a state: nothing is open for a moment in another, a fork or a signal handler.
-#
-# Guards travel in HOTENV_GUARDS, a word a line: no-network, allow-domain=example.com, and three of
-# ours: sealed=, what any guard closes; program=, where the target's own files are; secret=, what no
-# trace shows. After an empty line comes a further set (hermetic within hermetic): all hold.
+# Guards travel in HOTENV_GUARDS, a word a line: no-network, allow-domain=example.com, and three of ours: sealed=, what
+# any guard closes; program=, where the target's own files are; secret=, what no trace shows. After an empty line comes
+# a further set (hermetic within hermetic): all hold.
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # An event, and for each path in it: its index, that of its directory's descriptor (9: none),
@@ -1763,16 +1754,14 @@ class _Guards:
     def on_open(self, event: str, path: Any, mode: Any = None, flags: int = 0) -> None:
         if isinstance(path, int):
             return  # it was opened before
+        text = os.fsdecode(path or ".")
         if flags & _WRITING or mode and mode[0] in "wa":  # C opens files without flags
             self.change(event, path, made=not flags or flags & os.O_CREAT > 0)
-            return
-        text = os.fsdecode(path or ".")
-        if text.startswith(self.trusted) and "/.." not in text:
-            return
-        real = os.path.realpath(text)
-        there = os.path.exists if event == "open" else os.path.isdir  # else there is nothing to list
-        if not f"{real}/".startswith(self.readable) and there(real):
-            _block(event, "fs-readonly", f" (read only below {self.root}; --fs-readonly=PATH, =/ all)", path=real)
+        elif not text.startswith(self.trusted) or "/.." in text:
+            real = os.path.realpath(text)
+            there = os.path.exists if event == "open" else os.path.isdir  # else there is nothing to list
+            if not f"{real}/".startswith(self.readable) and there(real):
+                _block(event, "fs-readonly", f" (read only below {self.root}; --fs-readonly=PATH, =/ all)", path=real)
 
     def on_change(self, event: str, *args: Any) -> None:
         padded = [*args, *[-1] * 10]
@@ -1836,8 +1825,7 @@ def _block(event: str, reason: str, hint: str = "", counts: bool = True, **about
     except Exception:
         pass  # at the end of the interpreter nothing can be imported any more
     line = f"{line[:1990]} reason={reason}"
-    if counts:
-        _Guarded.blocked.append(event)
+    _Guarded.blocked += [event] * counts
     _tried(os.write, _Guarded.trace, f"[hermetic] blocked {line}\n".encode("ascii", "backslashreplace"))
     if event == "import":
         raise ImportError(f"blocked by hotenv: {line}", name=about["module"])
