@@ -1131,8 +1131,8 @@ def _spellings(text: str) -> Iterator[bytes]:
         for form in (known, padded.rstrip(b"="), padded):
             yield from (form, form.translate(bytes.maketrans(b"+/", b"-_")))
     whole = b64encode(raw)[:len(raw) * 8 // 6]  # wrapped, as openssl and base64 do
-    yield from [whole[at:at + width] for width in (64, 76) for at in range(0, len(whole), width)]
-    for coded in [_encoded(json.dumps(text, ensure_ascii=only)[1:-1]) for only in (True, False)]:
+    yield from [whole[at:at + size] for size in (64, 76) for at in range(0, len(whole), size)]
+    for coded in [_encoded(json.dumps(text, ensure_ascii=yes)[1:-1]) for yes in (True, False)]:
         yield from (coded, coded.replace(b"/", rb"\/"))  # PHP
         yield coded.replace(b"<", rb"\u003c").replace(b">", rb"\u003e").replace(b"&", rb"\u0026")  # Go
     for shown in (repr(text), ascii(text), repr(raw)[1:]):
@@ -1276,8 +1276,7 @@ class _Stream:
     def _step(self, piece: bytes, last: bool = False) -> bytes:
         data, out = self._data + piece, []
         places, held = self._redactor.find(data)
-        if last:
-            held = len(data)
+        held = max(held, len(data) * last)
         for start, end, name in [*[place for place in places if place[0] < held], (held, held, "")]:
             if start > self._done:
                 out.append(data[self._done:start])
@@ -1582,9 +1581,7 @@ class _Kernel:
             rules += [("execve", [(0, _ALL, path & _ALL), (1, _ALL, path >> 32)], _ALLOWED),
                       ("clone", [(0, 1 << 16, 1 << 16)], _ALLOWED), ("clone3", [], _UNKNOWN)]
         self.seccomp([*rules, *[(name, [], _REFUSED) for guard in held for name in refused[guard]]])
-        if python and not sees_tcp:
-            held.discard("no-network")
-        return held
+        return held.difference(["no-network"] * (python and not sees_tcp))
 
     def execute(self, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
         """Become `path`: the one execve that is left."""
@@ -1606,11 +1603,10 @@ def _sign_as_guarded() -> None:
 
 
 # ==== hermetic ========================================================================================================
-# Owns the audit hook: what a guarded Python may not do, and how each that it starts is guarded too: it imports a
-# private copy of this file, as far as this room. For mistakes, not for malice. One hook (PEP 578) for each set
-# decides: raising aborts the action, as does a mistake in a check. Where CPython raises an event too late, a patch
-# does, and decides nothing. No thread has a state: nothing is open for a moment in another, a fork or a signal
-# handler.
+# Owns the audit hook: what a guarded Python may not do, and how each that it starts is guarded too, by a private copy
+# of this file, as far as this room. For mistakes, not for malice. One hook (PEP 578) for each set decides: raising
+# aborts the action; so does a mistake in a check. Where CPython raises an event too late, a patch does, and decides
+# nothing. No thread has a state: nothing is open for a moment in another, a fork or a signal handler.
 #
 # Guards travel in HOTENV_GUARDS, a word a line: no-network, allow-domain=example.com, and three of ours: sealed=, what
 # any guard closes; program=, where the target's own files are; secret=, what no trace shows. After an empty line comes
@@ -1993,7 +1989,7 @@ def _uncaught(kind: Any, error: Any, trace: Any) -> None:
 
 
 _LOADER = b"""\
-# By hotenv: site imports it, to be guarded; a Python without PYTHONPATH runs it, with the target.
+# By hotenv, to guard a Python: site imports it, or it is run where PYTHONPATH is ignored.
 import os, sys
 try:
     if sys.version_info < (3, 8) or sys.implementation.name != "cpython":
@@ -2025,11 +2021,10 @@ def _become(kind: str, argv: list[str]) -> NoReturn:
     import operator
     import runpy
     target, path = argv[0], os.path.abspath(argv[0])
-    first = os.path.dirname(os.path.realpath(target)) if kind == "path" else os.getcwd()
     main = sys.modules["__main__"] = type(sys)("__main__")
     sys.argv[:] = argv
     if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
-        sys.path.insert(0, first)
+        sys.path.insert(0, os.path.dirname(os.path.realpath(target)) if kind == "path" else os.getcwd())
     if kind == "call":
         target, _, attributes = target.partition(":")
         found = operator.attrgetter(attributes)(importlib.import_module(target))
