@@ -2692,8 +2692,7 @@ VALUES = {"TOKEN": TOKEN, "URL": "postgres://app:p%40ss/w?rd=1&x=~a'b@db.example
     "LINES": "first line's text\nsecond\tline\r\nthird line: ü", "PADDED": "  blanks around me \n",
     "JSON": json.dumps({"type": "service_account", "key": "-----BEGIN\nabc/def+ghi==\n"}, indent=2),
     "BYTES": os.fsdecode(b"latin-1 \xe9\xff text"), "HEX_ODD": "what-is-31-characters-in-length",
-    "CONTROL": "esc\x1b[1m bell\x07 del\x7f nul-less", "PEM": LONG_PEM,
-    "PATHS": r"C:\xyz\x07;\\nas-7\new"}
+    "CONTROL": "esc\x1b[1m bell\x07 del\x7f nul-less", "PEM": LONG_PEM, "PATHS": r"C:\xyz\x07;\\nas-7\new"}
 
 
 def raw(value):
