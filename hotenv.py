@@ -3162,6 +3162,7 @@ class _McpServer:
     def take(self, line: bytes) -> None:
         """One line of input: a message."""
         import json
+        import threading
         number = None
         try:
             try:
@@ -3179,9 +3180,7 @@ class _McpServer:
             if number is not None:
                 self._request(number, method, params)
             elif method == "notifications/cancelled" and isinstance(params, dict):
-                stop = self._running.get(repr(params.get("requestId")))
-                if stop:
-                    stop.set()
+                self._running.get(repr(params.get("requestId")), threading.Event()).set()
         except HotenvError as error:
             self._send(number, error={"code": error.code, "message": str(error)})
 
@@ -3203,9 +3202,8 @@ class _McpServer:
 
     def _send(self, number: object, **answer: object) -> None:
         import json
-        text = json.dumps({"jsonrpc": "2.0", "id": number, **answer}) + "\n"
         with self._writing:
-            _write(self._output, text)
+            _write(self._output, json.dumps({"jsonrpc": "2.0", "id": number, **answer}) + "\n")
 
     def _tell(self, number: object, content: object) -> None:
         """The result of a tool: one text, JSON unless it is a sentence about what went wrong."""
@@ -3287,13 +3285,11 @@ class _McpServer:
             raise HotenvError(error.code, f"the hotenv session has ended, and so have {names}. Ask the user for: "
                                           f"{_invocation()} serve < secrets.env; then session_open.") from None
         result = shell.session.exec(arguments["command"], arguments.get("timeout"), stop=stop).as_dict()
-        del result["command"]  # which the agent knows
-        return result
+        return {name: value for name, value in result.items() if name != "command"}  # which the agent knows
 
 
 def _serve_mcp(options: argparse.Namespace) -> NoReturn:
     """Serve stdin and stdout until stdin ends or a signal comes; then every shell ends too."""
-    import signal
     _harden()
     if options.audit is not None:
         os.close(_open_private(options.audit, "audit file"))
@@ -3301,15 +3297,15 @@ def _serve_mcp(options: argparse.Namespace) -> NoReturn:
         _say(f"mcp: waiting for an agent's JSON lines on stdin, see: {_invocation()} help mcp (Ctrl-D ends it)")
     server = _McpServer(os.dup(1), options)
     os.dup2(2, 1)  # whatever prints, prints there
-    ends = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    ends = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP)
 
     def leave(signum: int, frame: object) -> None:
         for each in ends:
-            signal.signal(each, signal.SIG_IGN)
+            _signal.signal(each, _signal.SIG_IGN)
         raise KeyboardInterrupt
 
     for each in ends:
-        signal.signal(each, leave)
+        _signal.signal(each, leave)
     try:
         lines, whole = open(0, "rb", closefd=False), True
         for line in iter(lambda: lines.readline(_MCP_LINE_MAX), b""):
@@ -3370,17 +3366,16 @@ _FORMATS = {  # how each writes a variable, and which names it can carry
     "sh": ("export {}='{}'\n", "[A-Za-z_][A-Za-z0-9_]*"), "json": ("", "(?s).+"),
     "nul": ("{}={}\0", "(?s).+"), "names": ("{}\n", "[^\n]+"), "value": ("{1}", "(?s).+")}
 # What sh, bash or zsh hold read-only, keep for themselves, or take as a number or a list.
-_SHELL_OWN = """
-ARGC ARGV0 BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_CMDS BASH_COMMAND BASH_LINENO BASH_SOURCE
-BASH_SUBSHELL BASH_VERSINFO COLUMNS DIRSTACK EGID EPOCHREALTIME EPOCHSECONDS ERRNO EUID FUNCNAME FUNCNEST GID GROUPS
-HISTCHARS HISTCMD HISTSIZE KEYBOARD_HACK KEYTIMEOUT LINENO LINES LISTMAX MAILCHECK OPTIND PIPESTATUS PPID RANDOM
-SAVEHIST SECONDS SHELLOPTS SHLVL SRANDOM TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE UID USERNAME WATCH
+_SHELL_OWN = """ARGC ARGV0 BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_CMDS BASH_COMMAND BASH_LINENO
+BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO COLUMNS DIRSTACK EGID EPOCHREALTIME EPOCHSECONDS ERRNO EUID FUNCNAME FUNCNEST
+GID GROUPS HISTCHARS HISTCMD HISTSIZE KEYBOARD_HACK KEYTIMEOUT LINENO LINES LISTMAX MAILCHECK OPTIND PIPESTATUS PPID
+RANDOM SAVEHIST SECONDS SHELLOPTS SHLVL SRANDOM TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE UID USERNAME WATCH
 ZLE_RPROMPT_INDENT ZSH_EVAL_CONTEXT ZSH_SUBSHELL _ aliases argv builtins cdpath commands dirstack dis_aliases
 dis_builtins dis_functions dis_functions_source dis_galiases dis_patchars dis_reswords dis_saliases fignore fpath
 funcfiletrace funcsourcetrace funcstack functions functions_source functrace galiases histchars history historywords
 jobdirs jobstates jobtexts keymaps mailpath manpath module_path modules nameddirs options parameters patchars path
-pipestatus psvar reswords saliases signals status termcap terminfo userdirs usergroups watch widgets
-zsh_eval_context zsh_scheduled_events"""
+pipestatus psvar reswords saliases signals status termcap terminfo userdirs usergroups watch widgets zsh_eval_context
+zsh_scheduled_events"""
 
 
 def _formatted(env: Mapping[str, str], form: str) -> str:
@@ -3398,14 +3393,11 @@ def _formatted(env: Mapping[str, str], form: str) -> str:
         if form == "sh":
             value = value.replace("'", "'\\''")
         elif form == "dotenv" and "\r" in value:  # only "..." has an escape for it
-            escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "\\r").replace("${", "\\${")
-            value = f'"{escaped}"'
+            value = '"' + re.sub(r'["\\]|\$(?={)', r"\\\g<0>", value).replace("\r", "\\r") + '"'
         elif form == "dotenv":  # as parse_dotenv reads it
-            value = "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+            value = "'" + re.sub(r"['\\]", r"\\\g<0>", value) + "'"
         pieces.append(variable.format(name, value))
-    if form == "json":
-        return json.dumps(env, indent=2, ensure_ascii=False) + "\n"
-    return "".join(pieces)
+    return json.dumps(env, indent=2, ensure_ascii=False) + "\n" if form == "json" else "".join(pieces)
 
 
 # ==== command line ====================================================================================================
@@ -3552,9 +3544,8 @@ def _refusal() -> HotenvError:
     try:
         _connect(_Session(_read_marker(MARKER))).close()
     except HotenvError as error:
-        state = f"but cannot be believed ({error})"
-        if error.code == EXIT_UNREACHABLE:
-            state = "but nobody answers there any more"
+        gone = error.code == EXIT_UNREACHABLE
+        state = "but nobody answers there any more" if gone else f"but cannot be believed ({error})"
     return HotenvError(EXIT_REFUSED, f"{MARKER} is here already, {state}; `{_invocation()} serve --force` replaces it")
 
 
@@ -3665,6 +3656,7 @@ def _run(argv: list[str]) -> int:
     if not own:  # the form of every day: argparse would cost 5 ms
         host.update(fetch("run", [*map(_as_utf8, command)]))
         _exec(command, host)
+    from functools import partial
     options = _run_options(own)
     try:
         snapshot = fetch("run", [*map(_as_utf8, command)], options.socket, peer_uid=options.peer_uid)
@@ -3674,16 +3666,12 @@ def _run(argv: list[str]) -> int:
             raise
         _say(f"{str(error).split(';')[0]}; running without one")
         snapshot, options.only, options.no_mask = {}, [], []
-    define = _chosen(snapshot, options.only)
-    define.update([text.partition("=")[::2] for text in options.define])
+    define = {**_chosen(snapshot, options.only), **dict([text.partition("=")[::2] for text in options.define])}
     kept = [name for name in host if not options.isolated or _matches(name, options.pass_through)]
     env = build_isolated_env(host, kept, define, options.bin)
-
-    def become() -> NoReturn:
-        if options.guards:
-            _run_hermetic(options.guards, command, env, snapshot, options.socket)
-        _exec(command, env)
-
+    become: Callable[[], NoReturn] = partial(_exec, command, env)
+    if options.guards:
+        become = partial(_run_hermetic, options.guards, command, env, snapshot, options.socket)
     if not options.mask:
         become()
     _chosen(snapshot, options.no_mask, "--no-mask")
@@ -3811,8 +3799,7 @@ def _status(argv: list[str]) -> int:
         try:
             _look(session or _locate(options.socket), options.peer_uid, found[-1])
         except HotenvError as error:
-            if not options.all:
-                failure = error
+            failure = failure if options.all else error
     live = any([each["live"] for each in found])
     if options.json:
         _write(1, json.dumps(found if options.all else found[0], indent=2) + "\n")
