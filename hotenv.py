@@ -3118,7 +3118,7 @@ def _mcp_tools(remotes: Iterable[str]) -> dict[str, dict[str, Any]]:
         properties = {word: known[word] for word in words.split() if word != "remote" or remotes}
         tools[name] = {"name": name, "description": text, "inputSchema": {
             "type": "object", "properties": properties, "additionalProperties": False,
-            "required": [word for word in properties if word in ("session", "command")]}}
+            "required": sorted({"session", "command"} & properties.keys(), reverse=True)}}
     return tools
 
 
@@ -3160,7 +3160,6 @@ class _McpServer:
         self._count, self._writing = 0, threading.Lock()
 
     def take(self, line: bytes) -> None:
-        """One line of input: a message."""
         import json
         import threading
         number = None
@@ -3285,7 +3284,8 @@ class _McpServer:
             raise HotenvError(error.code, f"the hotenv session has ended, and so have {names}. Ask the user for: "
                                           f"{_invocation()} serve < secrets.env; then session_open.") from None
         result = shell.session.exec(arguments["command"], arguments.get("timeout"), stop=stop).as_dict()
-        return {name: value for name, value in result.items() if name != "command"}  # which the agent knows
+        del result["command"]  # which the agent knows
+        return result
 
 
 def _serve_mcp(options: argparse.Namespace) -> NoReturn:
@@ -3914,7 +3914,7 @@ def _mcp(argv: list[str]) -> int:
     _serve_mcp(options)
 
 
-_TOPICS = {"help": r"""usage: hotenv COMMAND [options]
+_TOPICS = {"help": r"""usage: hotenv COMMAND [options]    (see also: hotenv COMMAND --help)
 
 everyday:
   serve < secrets.env     hold NAME=value lines in memory for this directory, 5 idle minutes
@@ -3928,8 +3928,6 @@ advanced:
   mcp                     shells for an agent that must not see the values
   shellenv                a shell function `hotenv` that starts fast
   help [TOPIC], version   masking, hermetic, mcp, dotenv, sessions, or a command
-
-See `hotenv COMMAND --help`.
 """, "sessions": r"""A container gets one socket, and no more:
     SOCKET=$(cut -d= -f2- .hotenv)
     docker run --rm -v "$SOCKET:/s.sock" -v "$PWD/hotenv.py:/hotenv.py:ro" python:3 \
@@ -3938,27 +3936,16 @@ Another host: ssh forwards the socket to a directory there that is yours alone. 
     ssh host 'mkdir -p -m 700 ~/.hotenv-forward && rm -f ~/.hotenv-forward/s.sock'
     ssh -o ExitOnForwardFailure=yes -R /home/me/.hotenv-forward/s.sock:"$SOCKET" host
     host$ hotenv run --socket ~/.hotenv-forward/s.sock -- ./deploy.sh
-""", "dotenv": r"""NAME=value or export NAME=value; names are letters, digits, _ . and -. Blanks
-around either do not count; # begins a comment at the start of a line or after a blank; the last
-of several wins. '...' is literal, but for \\ and \'; "..." knows \n \r \t \\ \" \' \a \b \f \v;
-both may span lines. By --prompt a bare ?text is asked for, showing text; NAME=? asks for NAME.
-$NAME is literal. ${NAME} is what an earlier line set, else what the environment of `serve` has,
-else empty; :-word, -word, :+word, +word, :?word and ?word work as in a shell, and nest.
-One malformed line refuses all. So do a name without =, unless exported after its definition, an
-odd ${ (\${ is a literal one), NUL, bad UTF-8, and references to over 64 MiB.
-""", "masking": r"""`run --mask`, mcp, ShellSession and Redactor show a value of the session,
-also one that --only left out, as [hidden:NAME]: as it is, in base64 (at any offset, URL-safe
-too), hex, percent-encoding, JSON, HTML, shell quoting, Python's repr; of several lines, also
-each of 8 or more characters; of 4 to 7 characters, as whole words. Seen are a piece of a value,
-its reverse, gzip, one letter a line, a short word right behind a colour code, upper-case hex,
-base64 and hex that are wrapped, unless the value is at their beginning, and all else. Output
-comes at once, but for what may begin a value; what comes after the command's end is lost.
-Not masked, but named on stderr: up to 3 characters, numbers of up to 5 digits, variables of the
-allowlist of --isolated (HOME, PATH, ...), and, in whatever case:
-""" + _NO_SECRETS, "hermetic": r"""Linux itself (seccomp, Landlock) holds a guard for any
-program and all it starts; in a Python an audit hook in front knows names and paths. Where
-Linux cannot (not x86-64, aarch64 or riscv64, an old one, some containers) a Python has its hook
-alone, as --trace says, as on macOS; any other program is refused, with 1.
+""", "dotenv": r"""[export] NAME=value; names are letters, digits, _ . and -. Blanks around them
+do not count; # begins a comment at a line's start or after a blank; the last of several wins.
+'...' is literal, but for \\ and \'; "..." knows \n \r \t \\ \" \' \a \b \f \v; both may span
+lines. --prompt asks for a bare ?text, and for NAME=? by NAME. $NAME is literal. ${NAME} is what
+an earlier line set, else what `serve`'s environment has, else empty; :-, -, :+, +, :?, ? work
+as in a shell, and nest. A malformed line refuses all, as do a name without =, unless exported
+after its definition, an odd ${ (\${ is literal), NUL, bad UTF-8, 64 MiB of references.
+""", "hermetic": r"""Linux (seccomp, Landlock) guards any program and all it starts; in a Python
+an audit hook also knows names and paths. Where Linux cannot (not x86-64, aarch64 or riscv64, an
+old one, some containers) a Python has its hook alone, as --trace says; others are refused.
 --no-network. Kernel: sockets but unix, netlink and TCP; connecting by TCP (before Linux 6.7 all
   TCP, but for a Python); io_uring. Hook: looking up names, listening for other machines.
   Neither: unix sockets by path (docker.sock), connections that are open already.
@@ -3971,24 +3958,29 @@ alone, as --trace says, as on macOS; any other program is refused, with 1.
   Hook: reads outside PATH (=/ allows all; sqlite's ATTACH is not seen); others take =/ alone.
 Any guard: sessions do not answer, sudo gains nothing, 32-bit programs are killed. Children drop
 the hook, not the kernel's part, by PYTHONPATH=... in a shell, `python -I`, -E or -S, `env -i`,
-or as another user. Python code that looks for the hook can get round it.
-Exit status: 2 when the first process's hook blocked something, even if the program went on; the
-program's own may be 2, too. What only the kernel refused ("Permission denied"), a child was
-refused, or came before an exec does not show in it. --strict-imports is the hook's alone.
-Targets: a command, a path, `python3 ...`, module, pkg.module:callable. --trace: each block.
-""", "mcp": r"""Shells for an agent that must not see the values. They close at the
-first call after their session's end. Revisions 2024-11-05 to 2025-11-25. For .mcp.json, Claude
-Desktop, Cursor, Gemini CLI (VS Code has "servers", "type": "stdio"):
+or as another user. Python code that looks for the hook can get round it. Exit status 2: the
+first process's hook blocked something, even if the program went on; its own may be 2, too. What
+only the kernel refused ("Permission denied"), a child was refused, or came before an exec does
+not show. Targets: a command, a path, `python3 ...`, module, pkg.module:callable.
+""", "mcp": r"""After the session, a call closes all shells. Revisions 2024-11-05 to 2025-11-25.
+For .mcp.json, Claude Desktop, Cursor, Gemini CLI (VS Code: "servers", "type": "stdio"):
     {"mcpServers": {"hotenv": {"command": "sh",
         "args": ["-c", "cd /path/to/project && exec python3 hotenv.py mcp"]}}}
 --policy: {"allow": ["git", "make"], "deny": ["sudo"]}, or one of them: first words of all
-simple commands; what cannot be told apart ($CMD, case) is refused. Advice: make runs anything.
---audit: masked, 0600, through no link; a command whose start cannot be written does not run.
-A command has no terminal and an empty stdin. A time limit (30 s) is one Ctrl-C, and 2 s later a
-kill: a new shell has the old one's directory and exports, and the result says shell_restarted.
-What makes itself a daemon (setsid, docker, tmux) outlives its shell. Elsewhere: --remote
-web="ssh -T web.example". It is no boundary: who runs commands can send secrets anywhere.
-"""}
+simple commands; what is unclear ($CMD, case) is refused. Advice: make runs anything. --audit:
+masked, 0600, through no link; a command whose start cannot be written does not run. Commands
+have no terminal and an empty stdin. A time limit (30 s) is one Ctrl-C, 2 s later a kill: a new
+shell has the old directory and exports, the result says shell_restarted. Daemons (setsid,
+docker, tmux) outlive their shell. Elsewhere: --remote web="ssh -T web". It is no boundary.
+""", "masking": r"""`run --mask`, mcp, ShellSession, Redactor show a session's value, also what
+--only left out, as [hidden:NAME]: as it is, in base64 (at any offset, URL-safe too), hex,
+percent-encoding, JSON, HTML, shell quoting, Python's repr; of several lines, also each of 8 or
+more characters; of 4 to 7 characters, as whole words. Seen are a piece of a value, its reverse,
+gzip, one letter a line, a short word right behind a colour code, upper-case hex, wrapped base64
+and hex but for a value at their start, and all else. Output comes at once, but for what may
+begin a value; after the command's end it is lost. Not masked, but named on stderr: up to 3
+characters, numbers of up to 5 digits, the allowlist of --isolated, and, in whatever case:
+""" + _NO_SECRETS}
 
 
 if __name__ == "__main__":
