@@ -3321,8 +3321,7 @@ def _serve_mcp(options: argparse.Namespace) -> NoReturn:
 
 
 # ==== terminal, formats ===============================================================================================
-# Questions, and answers that nobody sees: whatever ends us, the terminal is left as it was. And what
-# `dump` prints, each form without loss; what one cannot carry is refused by its name.
+# Answers that nobody sees: whatever ends us, the terminal is left as it was. What `dump` prints: each without loss.
 
 _LINE_MAX = 1023 if sys.platform == "darwin" else 4095  # bytes of a typed line: more are cut
 
@@ -3366,16 +3365,15 @@ _FORMATS = {  # how each writes a variable, and which names it can carry
     "sh": ("export {}='{}'\n", "[A-Za-z_][A-Za-z0-9_]*"), "json": ("", "(?s).+"),
     "nul": ("{}={}\0", "(?s).+"), "names": ("{}\n", "[^\n]+"), "value": ("{1}", "(?s).+")}
 # What sh, bash or zsh hold read-only, keep for themselves, or take as a number or a list.
-_SHELL_OWN = """ARGC ARGV0 BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_CMDS BASH_COMMAND BASH_LINENO
-BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO COLUMNS DIRSTACK EGID EPOCHREALTIME EPOCHSECONDS ERRNO EUID FUNCNAME FUNCNEST
-GID GROUPS HISTCHARS HISTCMD HISTSIZE KEYBOARD_HACK KEYTIMEOUT LINENO LINES LISTMAX MAILCHECK OPTIND PIPESTATUS PPID
-RANDOM SAVEHIST SECONDS SHELLOPTS SHLVL SRANDOM TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE UID USERNAME WATCH
-ZLE_RPROMPT_INDENT ZSH_EVAL_CONTEXT ZSH_SUBSHELL _ aliases argv builtins cdpath commands dirstack dis_aliases
-dis_builtins dis_functions dis_functions_source dis_galiases dis_patchars dis_reswords dis_saliases fignore fpath
-funcfiletrace funcsourcetrace funcstack functions functions_source functrace galiases histchars history historywords
-jobdirs jobstates jobtexts keymaps mailpath manpath module_path modules nameddirs options parameters patchars path
-pipestatus psvar reswords saliases signals status termcap terminfo userdirs usergroups watch widgets zsh_eval_context
-zsh_scheduled_events"""
+_SHELL_OWN = """ARGC ARGV0 BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_CMDS BASH_COMMAND BASH_LINENO COLUMNS
+BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO DIRSTACK EGID EPOCHREALTIME EPOCHSECONDS ERRNO EUID FUNCNAME FUNCNEST GID LINES
+GROUPS HISTCHARS HISTCMD HISTSIZE KEYBOARD_HACK KEYTIMEOUT LINENO LISTMAX MAILCHECK OPTIND PIPESTATUS PPID RANDOM SHLVL
+SAVEHIST SECONDS SHELLOPTS SRANDOM TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE UID USERNAME WATCH ZLE_RPROMPT_INDENT _
+ZSH_EVAL_CONTEXT ZSH_SUBSHELL aliases argv builtins cdpath commands dirstack dis_aliases dis_builtins dis_functions
+dis_functions_source dis_galiases dis_patchars dis_reswords dis_saliases fignore fpath funcfiletrace funcsourcetrace
+funcstack functions functions_source functrace galiases histchars history historywords jobdirs jobstates jobtexts psvar
+keymaps mailpath manpath module_path modules nameddirs options parameters patchars path pipestatus reswords saliases
+signals status termcap terminfo userdirs usergroups watch widgets zsh_eval_context zsh_scheduled_events"""
 
 
 def _formatted(env: Mapping[str, str], form: str) -> str:
@@ -3417,8 +3415,8 @@ def _exit_status(work: Callable[..., int], *args: Any) -> int:
     except HotenvError as error:
         _say(str(error))
         return error.code
-    except SystemExit as finished:  # argparse, after --help
-        return int(finished.code or 0)
+    except SystemExit:  # argparse, after --help
+        return 0
     except KeyboardInterrupt:
         _die_of(_signal.SIGINT)
     except (OSError, MemoryError) as error:
@@ -3469,8 +3467,7 @@ def _meant(argv: list[str], commands: list[str]) -> str:
 
 def _parse_duration(text: str) -> float:
     import re
-    form = "(?:Nd)?(?:Nh)?(?:Nm)?(?:Ns)?|N".replace("N", r"(\d+\.?\d*|\.\d+)")
-    found = re.fullmatch(form, text, re.ASCII)
+    found = re.fullmatch("(?:Nd)?(?:Nh)?(?:Nm)?(?:Ns)?|N".replace("N", r"(\d+\.?\d*|\.\d+)"), text, re.ASCII)
     counts = found.groups("0") if found else ()
     seconds = sum([float(count) * size for count, size in zip(counts, (86400, 3600, 60, 1, 1))])
     if not 0 < seconds <= MAX_DURATION:
@@ -3816,8 +3813,7 @@ def _status_lines(found: Mapping[str, Any]) -> str:
         if value and key in ("since", "ends"):
             left = int(value - time.time())
             value = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
-            if found["live"] and left > 0:
-                value += f", in {_duration(left)}"
+            value += f", in {_duration(left)}" * (found["live"] and left > 0)
         text += f"{key:<10} {_shown(str(value or 'unknown'))}\n"
     return text
 
