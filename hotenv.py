@@ -3217,13 +3217,13 @@ class _McpServer:
         if not isinstance(name, str) or name not in self._tools or not isinstance(arguments, dict):
             raise HotenvError(-32602, "no such tool, or its arguments are no object")
         wrong = _mcp_wrong(self._tools[name]["inputSchema"], arguments)
-        shell = None if wrong else self.shells.get(arguments.get("session", ""))
-        if name == "session_open" and len(self.shells) >= _MCP_SHELLS_MAX:
-            wrong = wrong or f"{_MCP_SHELLS_MAX} sessions are open: close one"
-        elif not shell and "session" in arguments:
-            wrong = wrong or "that session is not open: see session_list, session_open"
         if wrong:
             return self._tell(number, wrong)
+        shell = self.shells.get(arguments.get("session", ""))
+        if name == "session_open" and len(self.shells) >= _MCP_SHELLS_MAX:
+            return self._tell(number, f"{_MCP_SHELLS_MAX} sessions are open: close one")
+        if not shell and "session" in arguments:
+            return self._tell(number, "that session is not open: see session_list, session_open")
         if name == "session_list":
             return self._tell(number, [{"session": one.name, "where": one.where, "cwd": one.session.cwd}
                                        for one in [*self.shells.values()] if one.session])
@@ -3761,9 +3761,8 @@ def _look(session: _Session, peer_uid: int | None, about: dict[str, Any]) -> Non
     sock.close()
     if state == "T":
         raise session.unreachable(None, "its process is stopped (Ctrl-Z?): `fg`, or `stop` to end it")
-    about.update(live=True, pid=pid)
-    if not state:  # somebody forwards for it: the socket's time is not the session's
-        about.update(pid=None, since=None, ends=None)
+    # Without a state, somebody forwards for it: the socket's time is not the session's.
+    about.update({"pid": pid} if state else dict.fromkeys(["since", "ends"]), live=True)
 
 
 def _all_sessions(options: argparse.Namespace) -> list[_Session]:
