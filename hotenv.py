@@ -2061,7 +2061,7 @@ _PROFILES = {"net-hermetic": "no-network allow-localhost", "exec-deny": "no-subp
              "all": "no-network no-subprocess fs-readonly=. strict-imports"}
 
 
-def _add_guard_options(parser: argparse.ArgumentParser) -> None:
+def _with_guards(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     add = parser.add_argument_group("guards").add_argument
     valued: dict[str, Any] = {"dest": "words", "action": "append", "default": []}
     plain = {**valued, "action": "append_const"}
@@ -2075,6 +2075,7 @@ def _add_guard_options(parser: argparse.ArgumentParser) -> None:
     add("--strict-imports", **plain, const="strict-imports", help="no native code but Python's own; no ctypes, cffi")
     add("--profile", metavar="NAME", action="append", default=[], choices=list(_PROFILES), help=", ".join(_PROFILES))
     add("--trace", **plain, const="trace", help="a line on stderr for each blocked action")
+    return parser
 
 
 def _absolute(word: str) -> str:
@@ -2096,16 +2097,13 @@ def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[
     has its guard: a file in a checkout cannot open what the command line closed."""
     flags = environ.get("HERMETIC_FLAGS", "").split()
     flags += [f"--profile={name}" for name in environ.get("HERMETIC_PROFILE", "").replace(",", " ").split()]
-    if environ.get("HERMETIC_FS_ROOT"):
-        flags.append(f"--fs-readonly={environ['HERMETIC_FS_ROOT']}")
+    flags += [f"--fs-readonly={path}" for path in [environ.get("HERMETIC_FS_ROOT")] if path]
     sources = [asked]
     for where, given in ("HERMETIC_FLAGS", flags), ("the configuration file", _config_flags()):
         if {"-h", "--help"} & set(given):
             raise _usage(f"{where}: there is no guard that is called help")
         if given:  # else a parser would be made for nothing, and takes a millisecond
-            parser = _parser(where, "")
-            _add_guard_options(parser)
-            sources.append(parser.parse_args(given))
+            sources.append(_with_guards(_parser(where, "")).parse_args(given))
     words: list[str] = []
     closed: set[str] = set()  # what no lower source can open, nor choose
     for source in sources:
@@ -2129,8 +2127,7 @@ def _config_flags() -> list[str]:
                 continue  # parsing takes 8 ms
             import tomllib  # type: ignore[import-not-found]  # where it is older than 3.11
             table = tomllib.loads(text)
-            if path == "pyproject.toml":
-                table = table.get("tool", {}).get("hermetic", {})
+            table = table if path == "HERMETIC.toml" else table.get("tool", {}).get("hermetic", {})
             for name, value in table.items():
                 values = value if isinstance(value, list) else [value]
                 if not {str, bool}.issuperset(map(type, values)):
@@ -2153,8 +2150,7 @@ def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str],
         _Guarded.home = _place_loader()
         kind, argv = _resolve_target(target, env.get("PATH", os.defpath))
     except OSError as error:
-        what = _shown(str(error.filename or target[0]))
-        raise HotenvError(1, f"cannot guard {what}: {error.strerror}") from None
+        raise HotenvError(1, f"cannot guard {_shown(str(error.filename or target[0]))}: {error.strerror}") from None
     scripts = [os.path.realpath(word) for word in argv[:2] if os.path.isfile(word)]
     words = [*guards, f"program={os.path.dirname(scripts[-1]) if scripts else os.getcwd()}"]
     # No guarded program may touch our directories, nor sessions that can be found from here.
@@ -2167,10 +2163,10 @@ def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str],
     _Guarded.text = "\n\n".join(filter(None, [os.environ.get("HOTENV_GUARDS"), "\n".join(words)]))
     env = {**env, **_carried(env)}
     _sign_as_guarded()
-    if kind in ("path", "module", "call"):
+    how = {"path": [], "module": ["-m"], "call": [f"{_Guarded.home}/sitecustomize.py", kind]}
+    if kind in how:
         if secrets is None and not sys.flags.isolated + sys.flags.no_site + sys.flags.ignore_environment:
             raise _Afterwards(lambda: _run_here(kind, argv, env, guards))
-        how = {"path": [], "module": ["-m"], "call": [f"{_Guarded.home}/sitecustomize.py", kind]}
         argv = [sys.executable, *how[kind], *argv]
     kernel = _guard_in_kernel(guards, argv[0], kind != "program")
     if kernel and "no-subprocess" in guards:
@@ -2182,9 +2178,8 @@ def _guard_in_kernel(guards: list[str], path: str, python: bool) -> _Kernel | No
     """Have the kernel hold what it can. A Python has its hook for the rest; else it is refused."""
     values, kernel = _by_name(guards), None
     left = {"no-network", "no-subprocess", "fs-readonly"} & values.keys()
-    wanted = set(left)
-    if "allow-localhost" in values or "allow-domain" in values:
-        wanted.discard("no-network")  # it sees no addresses
+    allowed = {"allow-localhost", "allow-domain"} & values.keys()
+    wanted = left - {"no-network" if allowed else ""}  # the kernel sees no addresses
     try:
         if wanted:
             kernel = _Kernel(path)
@@ -2196,8 +2191,7 @@ def _guard_in_kernel(guards: list[str], path: str, python: bool) -> _Kernel | No
             os.write(2, f"[hermetic] for Python code only: {', '.join(sorted(left))}\n".encode())
         return kernel
     left |= {"strict-imports"} & values.keys()
-    if values.get("fs-readonly", ["/"])[-1] != "/":
-        left.add(f"fs-readonly={values['fs-readonly'][-1]}")
+    left |= {f"fs-readonly={path}" for path in values.get("fs-readonly", [])[-1:] if path != "/"}
     if left:
         raise HotenvError(1, f"{_shown(path)} is no Python program, and cannot be held to --{', --'.join(sorted(left))}"
                              " here: others take --no-network without --allow, --no-subprocess, --fs-readonly=/")
@@ -2251,15 +2245,13 @@ def _resolve_target(target: list[str], path: str) -> tuple[str, list[str]]:
     # What this environment has comes first; but a Python is the one that PATH means.
     places = path if _is_python(name) else f"{os.path.dirname(sys.executable)}:{path}"
     found = name if "/" in name else shutil.which(name, path=places)
-    if not found and name.endswith(".py") and os.path.isfile(name):
-        found = f"./{name}"
+    found = found or shutil.which(name, os.F_OK, "." * name.endswith(".py"))  # it need not be executable
     if not found:
         from importlib import metadata
         from importlib.machinery import PathFinder
-        for distribution in metadata.distributions():
-            for entry in distribution.entry_points:
-                if (entry.group, entry.name) == ("console_scripts", name):
-                    return "call", [entry.value.partition("[")[0].strip(), *target[1:]]
+        for entry in (entry for each in metadata.distributions() for entry in each.entry_points):
+            if (entry.group, entry.name) == ("console_scripts", name):
+                return "call", [entry.value.partition("[")[0].strip(), *target[1:]]
         if not PathFinder.find_spec(name.partition(".")[0], [os.getcwd(), *sys.path]):
             raise FileNotFoundError(errno.ENOENT, "no program on PATH, and no module of this Python", name)
         return "module", target
@@ -2278,9 +2270,8 @@ def _resolve_python(line: list[str], words: list[str], path: str) -> tuple[str, 
     while option := re.fullmatch(r"-(?=.)([bBdEiIOPqRsSuvx]*)(?:[WX](.*))?", rest[0]):
         flags += option[1]
         del rest[:1 + (option[2] == "")]  # -Xdev, or -X dev
-    known = rest[0] in ("-", "-c", "-m") or not rest[0].startswith("-")
     python = shutil.which(line[0], path=path) or ""
-    if not known or not _is_python(python):
+    if rest[0].startswith("-") and rest[0] not in ("-", "-c", "-m") or not _is_python(python):
         return "program", words
     with open(python, "rb") as file:
         if file.read(2) == b"#!":  # pyenv, asdf and mise put a script before the real one
@@ -2317,12 +2308,10 @@ def _first_line(path: str) -> list[str] | None:
     if not text.startswith("#!") and path.endswith((".py", ".pyz")):
         return None
     # How pip and uv write a path that is too long for a first line, or relative to the script.
-    long = re.match(r"#!/bin/sh\n'''exec' (.*) \"\$0\" \"\$@\"\n", text)
-    if long:
+    if long := re.match(r"#!/bin/sh\n'''exec' (.*) \"\$0\" \"\$@\"\n", text):
         here = shlex.quote(os.path.dirname(os.path.realpath(path)))
         return shlex.split(long[1].replace('"$(dirname -- "$(realpath -- "$0")")"', here))
-    plain = re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(.+)", text)
-    return (plain or ["", path])[1].split()
+    return (re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(.+)", text) or ["", path])[1].split()
 
 
 # ==== shell session ===================================================================================================
@@ -3692,7 +3681,7 @@ def _run_options(own: list[str]) -> argparse.Namespace:
     add("--no-mask", **_NAMES, help="with --mask: let these be seen")
     add("--optional", action="store_true", help="without a session, run the command as it is")
     if not {"-h", "--help"} & set(own):  # where a screen has no room for them
-        _add_guard_options(parser)
+        _with_guards(parser)
     options = parser.parse_args(own)
     guarded = options.profile or set(_ALLOWANCES) & set(_by_name(options.words))
     for wrong, message in (
@@ -3883,10 +3872,10 @@ def _shellenv(argv: list[str]) -> int:
 
 def _hermetic(argv: list[str]) -> int:
     """Every error of ours is 1 here: 2 says that something was blocked."""
-    parser = _parser("hermetic", "Run a program without network, subprocesses, writes or native code.",
-                     "  hotenv hermetic --no-network --trace -- pip download requests\n"
-                     "What each guard holds, and what not: hotenv help hermetic", "[GUARDS] -- TARGET [ARG...]")
-    _add_guard_options(parser)
+    parser = _with_guards(_parser(
+        "hermetic", "Run a program without network, subprocesses, writes or native code.",
+        "  hotenv hermetic --no-network --trace -- pip download requests\n"
+        "What each guard holds, and what not: hotenv help hermetic", "[GUARDS] -- TARGET [ARG...]"))
     try:
         own, target = _split("hermetic", argv)
         _run_hermetic(_guard_words(parser.parse_args(own), os.environ), target, _host_environment())
