@@ -2441,8 +2441,8 @@ class _Kept:
 def _displayed(redactor: Redactor, data: bytes, cut: str) -> str:
     """`data` as a terminal would show it, without values; `cut` says on which side it was cut off. Masked before and
     after each step: a value may hold what is taken out, have it between its letters, or be half overwritten."""
-    import functools
     import re
+    from functools import reduce
 
     def masked(data: bytes) -> bytes:
         stream, skipped = redactor.stream(), 2 * redactor.longest * (cut == "start")
@@ -2458,8 +2458,7 @@ def _displayed(redactor: Redactor, data: bytes, cut: str) -> str:
         text = re.sub(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"
                       r"|\x1b[ -/]*[0-~]?|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "", text)
         text = masked(_encoded(text)).decode("utf-8", "surrogateescape")
-        lines = [functools.reduce(lambda shown, part: part + shown[len(part):], line.split("\r"))
-                 for line in text.split("\n")]
+        lines = [reduce(lambda old, new: new + old[len(new):], line.split("\r")) for line in text.split("\n")]
         data = masked(_encoded("\n".join(lines)))
     return data.decode("utf-8", "replace")
 
@@ -2499,9 +2498,8 @@ def _family(shell: int, spared: frozenset[int] | None) -> dict[int, int]:
             if state not in b"ZX":
                 rows.append([int(name), *map(int, others)])
     else:
-        import subprocess
-        listing = subprocess.check_output(["ps", "-Ao", "pid=,ppid=,pgid="])
-        rows = [[*map(int, row.split())] for row in listing.splitlines()]
+        from subprocess import check_output
+        rows = [[*map(int, row.split())] for row in check_output(["ps", "-Ao", "pid=,ppid=,pgid="]).splitlines()]
     family, parents = {shell: shell}, [shell]
     for parent in parents:  # grows while it is walked
         for pid, above, *groups in rows:
@@ -2513,8 +2511,7 @@ def _family(shell: int, spared: frozenset[int] | None) -> dict[int, int]:
 
 
 class _Shell:
-    """One bash, or what leads to one elsewhere, with the pipes between us. Once `closed` is set, whoever waits for it
-    gets SessionPoisoned."""
+    """One bash, or what leads to one elsewhere, and our pipes to it. `closed` ends each wait by SessionPoisoned."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None, remote: bool,
                  closed: threading.Event) -> None:
@@ -2522,16 +2519,14 @@ class _Shell:
         import fcntl
         import functools
         import select
-        import signal
         from subprocess import DEVNULL, PIPE, Popen
         self._owner, self._unsent, self._closed = os.getpid(), b"", closed
         self.last = _Job(0)  # the record from the EXIT trap
         self._taps: dict[int, _Tap] = {}
         self._poller = select.poll()
         numbers: list[int] = []
-        hear = None
-        if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as behind a `&`: it would stay so
-            hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        deaf = _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN  # as behind a `&`: it would stay so
+        hear = functools.partial(_signal.signal, _signal.SIGINT, _signal.SIG_DFL) if deaf else None
         start: Any = functools.partial(Popen, bufsize=0, stdin=PIPE, start_new_session=True)
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             for _ in range(2 if remote else 3):
@@ -2602,32 +2597,28 @@ class _Shell:
         """One Ctrl-C for the shell and all below it but the jobs in `spared`; without any, all at one moment. bash
         loses one while it starts a command, or notices its end. So this may be called again: once only bash is left
         of those that were `told`, it and what is new get another."""
-        import signal
         shell = self.process.pid
         family = _family(shell, spared)
         if told.isdisjoint({*family} - {shell}):
             told.update(family)
             if not any(_tried(os.getpgid, pid) for pid in spared):
-                os.killpg(shell, signal.SIGINT)
+                os.killpg(shell, _signal.SIGINT)
                 family = {pid: group for pid, group in family.items() if group != shell}
             for pid in family:
-                _tried(os.kill, pid, signal.SIGINT)  # it may have ended, or be root's by sudo
+                _tried(os.kill, pid, _signal.SIGINT)  # it may have ended, or be root's by sudo
 
     def end(self) -> int:
         """End the shell and all that is left of its session; the shell's exit status, 128 and more for a signal."""
-        import signal
         if os.getpid() != self._owner:  # a fork has copies of the pipes, and nothing else
             self._close()
             return 0
         self._guard.kill()
-        self.process.send_signal(signal.SIGSTOP)
+        self.process.send_signal(_signal.SIGSTOP)
         self._close()
-        for _ in range(20):  # until nothing is left: more can only be another user's
-            family = [*_family(self.process.pid, None)][1:]
+        left = iter(lambda: [*_family(self.process.pid, None)][1:], [])  # again, until nothing is left
+        for _, family in zip(range(20), left):  # more can only be another user's
             for pid in family:
-                _tried(os.kill, pid, signal.SIGKILL)
-            if not family:
-                break
+                _tried(os.kill, pid, _signal.SIGKILL)
         self.process.kill()
         self._guard.wait()
         status = self.process.wait()
@@ -2699,9 +2690,8 @@ class ShellSession:
         paths = [name for name, value in environment.items() if value.startswith("/")]
         self._place = Redactor(environment, [*no_mask, *paths]) if paths else self._redactor
         self.unmaskable = list(self._redactor.unmaskable)  # names whose values are not masked
-        self.omitted = [  # names that the shell cannot take
-            name for name in environment if _matches(name, _SHELL_DROPPED)
-            or self._remote and not (name.isascii() and name.isidentifier())]
+        self.omitted = [name for name in environment if _matches(name, _SHELL_DROPPED)  # the shell cannot take them
+                        or self._remote and not (name.isascii() and name.isidentifier())]
         self._given = {name: value for name, value in environment.items() if name not in self.omitted}
         # Held while a command runs; a signal handler that calls close() then has it as well.
         self._lock, self._busy, self._owner = threading.RLock(), False, os.getpid()
@@ -2758,8 +2748,7 @@ class ShellSession:
     def _audited(self, command: str, limit: float) -> ExecResult:
         shown, begun = self._redactor(command), time.monotonic()
         self._count += 1
-        reason = "" if self._policy is None else self._redactor(_denied(self._policy, command))
-        if reason:
+        if self._policy is not None and (reason := self._redactor(_denied(self._policy, command))):
             self._record("blocked", command=shown, reason=reason)
             raise PolicyDenied(EXIT_REFUSED, f"the policy does not allow it: {_shown(reason)}")
         self._record("start", command=shown)
@@ -2779,13 +2768,11 @@ class ShellSession:
             raise
         if job.lost and stderr.endswith("exit\n"):
             stderr = stderr[:-5]  # an interactive bash says that it does
-        result = ExecResult(
-            command=shown, stdout=stdout, stderr=stderr, exit_code=124 if job.late else job.status,
-            duration_ms=int((time.monotonic() - begun) * 1000), cwd=self.cwd, truncated=cut_out or cut_err,
-            timed_out=job.late, shell_restarted=job.lost, background=background)
-        said = ("command", "stdout", "stderr", "background")
-        self._record("end", **{name: value for name, value in result.as_dict().items() if name not in said})
-        return result
+        end: dict[str, Any] = {
+            "exit_code": 124 if job.late else job.status, "duration_ms": int((time.monotonic() - begun) * 1000),
+            "cwd": self.cwd, "truncated": cut_out or cut_err, "timed_out": job.late, "shell_restarted": job.lost}
+        self._record("end", **end)
+        return ExecResult(command=shown, stdout=stdout, stderr=stderr, **end, background=background)
 
     def _record(self, event: str, **fields: object) -> None:
         """A line for the audit, in a file that is opened anew each time, as rotation expects. Where it cannot say how
@@ -2884,11 +2871,9 @@ class ShellSession:
         """A shell that is ready; a second one gets the directory and the exports that the first had last."""
         argv, env = self._remote or _SHELL_BASH.split(), None
         if not self._remote:
-            host = _host_environment()
-            if self._isolated:
-                host = build_isolated_env(host)
+            host = {**_host_environment(), **self._given}
+            host = build_isolated_env(host, self._given) if self._isolated else host
             env = {name: host[name] for name in host if not _matches(name, _SHELL_DROPPED)}
-            env.update(self._given)
         try:
             self._shell = shell = _Shell(argv, env, bool(self._remote), self._closed)
             self._set_up(shell, _Job(4096))
@@ -2911,8 +2896,7 @@ class ShellSession:
         shell.notes.marks = {job.start: job.record, job.end: self._background,
                              shell.last.start: shell.last.record, shell.last.end: _Kept(0)}
         setup = _SHELL_SETUP.encode().replace(b"{N}", b"%d" % shell.numbers[2])
-        setup = setup.replace(b"{E}", mark_stderr).replace(b"{X}", shell.last.nonce)
-        lines = [setup, self._farewell]
+        lines = [setup.replace(b"{E}", mark_stderr).replace(b"{X}", shell.last.nonce), self._farewell]
         if self._cwd:
             lines.append(b"\\builtin cd -- %s || exit 1" % _quoted(self._cwd))
         if self._exports:  # instead of all that it was born with
@@ -2976,9 +2960,8 @@ _POLICY_TOKEN = rf"""(?xs)
           | \$'(?:[^'\\]|\\.)*' | [^ \t\n;&|()<>`\\'"$]+ )
 | (?P<opens> \$?" | ` | \$\( | [<>]?\((?!\s*\)) ) | (?P<closes> \) )"""
 _POLICY_AFTER = {  # by a kind of token and the state before it, or by state and reserved word
-    ("function", "go"): "go", ("tests", "go"): "rest", ("tests", "loop"): "loop",
-    ("go", "for"): "loop", ("loop", "do"): "go", ("loop", "{"): "go",
-    **{("go", word): "rest" for word in "fi done }".split()},
+    ("function", "go"): "go", ("tests", "go"): "rest", ("tests", "loop"): "loop", ("go", "for"): "loop",
+    ("loop", "do"): "go", ("loop", "{"): "go", **{("go", word): "rest" for word in "fi done }".split()},
     **{("go", word): "go" for word in "if then else elif do while until ! { time -p --".split()}}
 
 
