@@ -668,8 +668,12 @@ def _encode_request(command: str, args: Iterable[str]) -> bytes:
     """A request that the server takes: of arguments that are too long, as many as fit."""
     if command != "run":
         return b'{"command":"dump"}\n'
-    room = MAX_REQUEST - len('{"command":"run","args":["..."]}')  # once below 0, it stays there
-    listed = [quoted for quoted in map(_json_quoted, args) if (room := room - len(quoted) - 1) >= 0]
+    listed, room = [], MAX_REQUEST - len('{"command":"run","args":["..."]}')
+    for quoted in map(_json_quoted, args):
+        room -= len(quoted) + 1
+        if room < 0:
+            break
+        listed.append(quoted)
     return b'{"command":"run","args":[%s]}\n' % (",".join(listed) or '"..."').encode("ascii")
 
 
@@ -800,6 +804,8 @@ class _Server:
         self.listener, self.response, self.files, self.log = listener, response, files, log
         self.selector = selectors.DefaultSelector()
         self.limits: Any = getattr(resource, "prlimit", None)  # Linux
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(DESCRIPTORS, hard)), hard))
         self.waiting: dict[_Connection, int] = {}  # for which event; who waits longest comes first
         self.unfinished = 0  # bytes of requests, of all who wait
         now = _now()
@@ -2519,14 +2525,15 @@ class _Shell:
         import fcntl
         import functools
         import select
+        import signal
         from subprocess import DEVNULL, PIPE, Popen
         self._owner, self._unsent, self._closed = os.getpid(), b"", closed
         self.last = _Job(0)  # the record from the EXIT trap
         self._taps: dict[int, _Tap] = {}
         self._poller = select.poll()
         numbers: list[int] = []
-        deaf = _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN  # as behind a `&`: it would stay so
-        hear = functools.partial(_signal.signal, _signal.SIGINT, _signal.SIG_DFL) if deaf else None
+        deaf = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as behind a `&`: it would stay so
+        hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL) if deaf else None
         start: Any = functools.partial(Popen, bufsize=0, stdin=PIPE, start_new_session=True)
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             for _ in range(2 if remote else 3):
@@ -2597,28 +2604,32 @@ class _Shell:
         """One Ctrl-C for the shell and all below it but the jobs in `spared`; without any, all at one moment. bash
         loses one while it starts a command, or notices its end. So this may be called again: once only bash is left
         of those that were `told`, it and what is new get another."""
+        import signal
         shell = self.process.pid
         family = _family(shell, spared)
         if told.isdisjoint({*family} - {shell}):
             told.update(family)
             if not any(_tried(os.getpgid, pid) for pid in spared):
-                os.killpg(shell, _signal.SIGINT)
+                os.killpg(shell, signal.SIGINT)
                 family = {pid: group for pid, group in family.items() if group != shell}
             for pid in family:
-                _tried(os.kill, pid, _signal.SIGINT)  # it may have ended, or be root's by sudo
+                _tried(os.kill, pid, signal.SIGINT)  # it may have ended, or be root's by sudo
 
     def end(self) -> int:
         """End the shell and all that is left of its session; the shell's exit status, 128 and more for a signal."""
+        import signal
         if os.getpid() != self._owner:  # a fork has copies of the pipes, and nothing else
             self._close()
             return 0
         self._guard.kill()
-        self.process.send_signal(_signal.SIGSTOP)
+        self.process.send_signal(signal.SIGSTOP)
         self._close()
-        left = iter(lambda: [*_family(self.process.pid, None)][1:], [])  # again, until nothing is left
-        for _, family in zip(range(20), left):  # more can only be another user's
+        for _ in range(20):  # until nothing is left: more can only be another user's
+            family = [*_family(self.process.pid, None)][1:]
             for pid in family:
-                _tried(os.kill, pid, _signal.SIGKILL)
+                _tried(os.kill, pid, signal.SIGKILL)
+            if not family:
+                break
         self.process.kill()
         self._guard.wait()
         status = self.process.wait()
@@ -2748,7 +2759,8 @@ class ShellSession:
     def _audited(self, command: str, limit: float) -> ExecResult:
         shown, begun = self._redactor(command), time.monotonic()
         self._count += 1
-        if self._policy is not None and (reason := self._redactor(_denied(self._policy, command))):
+        reason = "" if self._policy is None else self._redactor(_denied(self._policy, command))
+        if reason:
             self._record("blocked", command=shown, reason=reason)
             raise PolicyDenied(EXIT_REFUSED, f"the policy does not allow it: {_shown(reason)}")
         self._record("start", command=shown)
@@ -3262,6 +3274,7 @@ class _McpServer:
 
 def _serve_mcp(options: argparse.Namespace) -> NoReturn:
     """Serve stdin and stdout until stdin ends or a signal comes; then every shell ends too."""
+    import signal
     _harden()
     if options.audit is not None:
         os.close(_open_private(options.audit, "audit file"))
@@ -3269,15 +3282,15 @@ def _serve_mcp(options: argparse.Namespace) -> NoReturn:
         _say(f"mcp: waiting for an agent's JSON lines on stdin, see: {_invocation()} help mcp (Ctrl-D ends it)")
     server = _McpServer(os.dup(1), options)
     os.dup2(2, 1)  # whatever prints, prints there
-    ends = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP)
+    ends = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
     def leave(signum: int, frame: object) -> None:
         for each in ends:
-            _signal.signal(each, _signal.SIG_IGN)
+            signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     for each in ends:
-        _signal.signal(each, leave)
+        signal.signal(each, leave)
     try:
         lines, whole = open(0, "rb", closefd=False), True
         for line in iter(lambda: lines.readline(_MCP_LINE_MAX), b""):
@@ -3448,6 +3461,7 @@ def _parse_duration(text: str) -> float:
 
 
 def _serve(argv: list[str]) -> int:
+    import signal
     parser = _parser("serve", "Hold dotenv lines from stdin in memory, for `hotenv run`.",
                      "  pass show deploy/env | hotenv serve --timeout 15m")
     add = parser.add_argument
@@ -3476,8 +3490,8 @@ def _serve(argv: list[str]) -> int:
     _call_c("prctl", 15, b"hotenv")  # PR_SET_NAME: for `ps` and pkill
     _harden()
     _call_c("mallopt", -3, 1 << 17)  # M_MMAP_THRESHOLD: what is large leaves no trace once freed
-    if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
-        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # nothing is there yet to clean up
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is there yet to clean up
     response, count = _read_environment(options.prompt)
     if options.background:
         return _serve_in_background(options, response, count)
@@ -3533,7 +3547,7 @@ def _outlive_script(work: Callable[..., int], *args: Any) -> int:
 def _hold(options: argparse.Namespace, response: bytes, count: int) -> int:
     """Binds, publishes and serves, and leaves nothing behind."""
     import atexit
-    import resource
+    import signal
     _call_c("malloc_trim", 0)  # what parsing has freed, and the copies of values in it, go back
     signals, files = _Signals(), _SessionFiles()
     listener = reason = None
@@ -3555,8 +3569,6 @@ def _hold(options: argparse.Namespace, response: bytes, count: int) -> int:
         talks, log = os.isatty(2) and options.level != "quiet", _Log(options.level)
         if talks:
             log.add(f"hotenv: {message}")
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(DESCRIPTORS, hard)), hard))
         server = _Server(listener, response, files, log, options.timeout, options.max_age)
         reason = server.run(signals)
     except FileExistsError:
@@ -3572,8 +3584,8 @@ def _hold(options: argparse.Namespace, response: bytes, count: int) -> int:
     if talks:
         log.add(f"hotenv: session {files.id} {reason}")
     log.close()
-    for signum in (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP):  # else the interpreter, as it
-        atexit.register(_signal.signal, signum, _signal.SIG_IGN)  # goes, makes a late one deadly
+    for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # else the interpreter, as it
+        atexit.register(signal.signal, signum, signal.SIG_IGN)  # goes, makes a late one deadly
     return 0
 
 
@@ -3881,7 +3893,7 @@ def _mcp(argv: list[str]) -> int:
     _serve_mcp(options)
 
 
-_TOPICS = {"help": r"""usage: hotenv COMMAND [options]    (see also: hotenv COMMAND --help)
+_TOPICS = {"help": r"""usage: hotenv COMMAND [options]
 
 everyday:
   serve < secrets.env     hold NAME=value lines in memory for this directory, 5 idle minutes
@@ -3895,6 +3907,8 @@ advanced:
   mcp                     shells for an agent that must not see the values
   shellenv                a shell function `hotenv` that starts fast
   help [TOPIC], version   masking, hermetic, mcp, dotenv, sessions, or a command
+
+See `hotenv COMMAND --help`.
 """, "sessions": r"""A container gets one socket, and no more:
     SOCKET=$(cut -d= -f2- .hotenv)
     docker run --rm -v "$SOCKET:/s.sock" -v "$PWD/hotenv.py:/hotenv.py:ro" python:3 \
@@ -3908,7 +3922,7 @@ do not count; # begins a comment at a line's start or after a blank; the last of
 '...' is literal, but for \\ and \'; "..." knows \n \r \t \\ \" \' \a \b \f \v; both may span
 lines. --prompt asks for a bare ?text, and for NAME=? by NAME. $NAME is literal. ${NAME} is what
 an earlier line set, else what `serve`'s environment has, else empty; :-, -, :+, +, :?, ? work
-as in a shell, and nest. A malformed line refuses all, as do a name without =, unless exported
+as in a shell, and nest. A malformed line refuses all; so do a name without =, unless exported
 after its definition, an odd ${ (\${ is literal), NUL, bad UTF-8, 64 MiB of references.
 """, "hermetic": r"""Linux (seccomp, Landlock) guards any program and all it starts; in a Python
 an audit hook also knows names and paths. Where Linux cannot (not x86-64, aarch64 or riscv64, an
@@ -3929,23 +3943,26 @@ or as another user. Python code that looks for the hook can get round it. Exit s
 first process's hook blocked something, even if the program went on; its own may be 2, too. What
 only the kernel refused ("Permission denied"), a child was refused, or came before an exec does
 not show. Targets: a command, a path, `python3 ...`, module, pkg.module:callable.
-""", "mcp": r"""After the session, a call closes all shells. Revisions 2024-11-05 to 2025-11-25.
-For .mcp.json, Claude Desktop, Cursor, Gemini CLI (VS Code: "servers", "type": "stdio"):
+""", "mcp": r"""Shells for an agent that must not see the values. When their session has ended, the
+next call closes them all. Revisions 2024-11-05 to 2025-11-25. For .mcp.json, Claude Desktop,
+Cursor, Gemini CLI (VS Code: "servers", "type": "stdio"):
     {"mcpServers": {"hotenv": {"command": "sh",
         "args": ["-c", "cd /path/to/project && exec python3 hotenv.py mcp"]}}}
 --policy: {"allow": ["git", "make"], "deny": ["sudo"]}, or one of them: first words of all
-simple commands; what is unclear ($CMD, case) is refused. Advice: make runs anything. --audit:
-masked, 0600, through no link; a command whose start cannot be written does not run. Commands
-have no terminal and an empty stdin. A time limit (30 s) is one Ctrl-C, 2 s later a kill: a new
-shell has the old directory and exports, the result says shell_restarted. Daemons (setsid,
-docker, tmux) outlive their shell. Elsewhere: --remote web="ssh -T web". It is no boundary.
+simple commands; what cannot be told apart ($CMD, case) is refused. Advice: make runs anything.
+--audit: masked, 0600, through no link; a command whose start cannot be written does not run.
+--remote web="ssh -T web.example": where else the agent may open a shell.
+Commands have no terminal and an empty stdin. A time limit (30 s) is one Ctrl-C, and 2 s later a
+kill: a new shell has the old one's directory and exports, and the result says shell_restarted.
+Daemons (setsid, docker, tmux) outlive their shell. It is no boundary: who runs commands can send
+secrets anywhere. Give an agent what it may use.
 """, "masking": r"""`run --mask`, mcp, ShellSession, Redactor show a session's value, also what
 --only left out, as [hidden:NAME]: as it is, in base64 (at any offset, URL-safe too), hex,
 percent-encoding, JSON, HTML, shell quoting, Python's repr; of several lines, also each of 8 or
 more characters; of 4 to 7 characters, as whole words. Seen are a piece of a value, its reverse,
 gzip, one letter a line, a short word right behind a colour code, upper-case hex, wrapped base64
 and hex but for a value at their start, and all else. Output comes at once, but for what may
-begin a value; after the command's end it is lost. Not masked, but named on stderr: up to 3
+begin a value; what comes after the command's end is lost. Not masked, but named on stderr: up to 3
 characters, numbers of up to 5 digits, the allowlist of --isolated, and, in whatever case:
 """ + _NO_SECRETS}
 

@@ -302,8 +302,8 @@ def peer_pid(client):
 def refusal(done, code):
     """The one line with which a command must have ended: ours, printable, and no traceback or bug."""
     message = done.stderr.decode()
-    assert done.returncode == code, message
-    assert re.fullmatch(r"hotenv: (?!.*internal error).+\n", message) and message[:-1].isprintable(), message
+    ours = re.fullmatch(r"hotenv: (?!.*internal error).+\n", message) and message[:-1].isprintable()
+    assert done.returncode == code and ours, message
     return message[len("hotenv: "):-1]
 
 
