@@ -1848,7 +1848,9 @@ def _traced(value: Any, in_list: bool = False) -> str:
         text = redactor(text)
     text = re.sub(rf"(?is)((?<![\w-]){_SECRET})(\s*[=:]\s*|\s+).+", r"\1\2***", text)
     text = re.sub(r"://[^/\s@]*@", "://***@", text)
-    return repr(text) if in_list or " " in text or repr(text) != f"'{text}'" else text
+    if in_list or " " in text or repr(text) != f"'{text}'":
+        text = repr(text)
+    return text
 
 
 def _roots(paths: Iterable[str]) -> tuple[str, ...]:
@@ -2220,12 +2222,12 @@ def _run_here(kind: str, argv: list[str], env: dict[str, str], guards: list[str]
 
 def _place_loader() -> str:
     """A directory that is closed to the guarded, with the loader, a copy of this file, and Python's .pyc of both."""
-    import shutil
     import zlib
     loader: Any = __loader__  # type: ignore[name-defined]
     runtime, source = _runtime_dir(), loader.get_data(os.path.abspath(__file__))
     home = f"{runtime}/guards-{zlib.crc32(source):08x}"
     if not os.path.isdir(home + "/__pycache__"):
+        import shutil
         for entry in os.scandir(runtime):
             if entry.name.startswith("guards-") and entry.stat().st_mtime < time.time() - _GUARDS_KEPT:
                 shutil.rmtree(entry.path, ignore_errors=True)  # another start may clear it too
@@ -2241,17 +2243,25 @@ def _place_loader() -> str:
     return home
 
 
+def _which(name: str, path: str) -> str:
+    """The program that a name means; a path means itself, without the 2 ms that shutil takes to import."""
+    if "/" in name:
+        return name
+    import shutil
+    return shutil.which(name, path=path) or ""
+
+
 def _resolve_target(target: list[str], path: str) -> tuple[str, list[str]]:
     """What a target is, and its command line: "program" or "python", to be executed as it stands;
     or what this Python runs, in words of _become: "path", "module" or "call"."""
-    import shutil
     name = target[0]
     if "/" not in name and ":" in name:
         return "call", target
     # What this environment has comes first; but a Python is the one that PATH means.
     places = path if _is_python(name) else f"{os.path.dirname(sys.executable)}:{path}"
-    found = name if "/" in name else shutil.which(name, path=places)
-    found = found or shutil.which(name, os.F_OK, "." * name.endswith(".py"))  # it need not be executable
+    found = _which(name, places)
+    if not found and name.endswith(".py") and os.path.isfile(name):
+        found = f"./{name}"
     if not found:
         from importlib import metadata
         from importlib.machinery import PathFinder
@@ -2271,12 +2281,11 @@ def _resolve_python(line: list[str], words: list[str], path: str) -> tuple[str, 
     """`python3 -X dev script.py`, `python3 -m module`, `python3 -c text`, `python3`; anything else is
     a program. `line` is what the kernel makes of `words`, by a script's first line."""
     import re
-    import shutil
     rest, flags = [*line[1:], "", ""], ""  # the last -X may have no value
     while option := re.fullmatch(r"-(?=.)([bBdEiIOPqRsSuvx]*)(?:[WX](.*))?", rest[0]):
         flags += option[1]
         del rest[:1 + (option[2] == "")]  # -Xdev, or -X dev
-    python = shutil.which(line[0], path=path) or ""
+    python = _which(line[0], path)
     if rest[0].startswith("-") and rest[0] not in ("-", "-c", "-m") or not _is_python(python):
         return "program", words
     with open(python, "rb") as file:
@@ -2304,7 +2313,6 @@ def _is_python(path: str) -> bool:
 def _first_line(path: str) -> list[str] | None:
     """The words of a script's first line, without `env`; None for a Python program without."""
     import re
-    import shlex
     if _is_python(path):
         return []
     if os.path.isdir(path):
@@ -2315,6 +2323,7 @@ def _first_line(path: str) -> list[str] | None:
         return None
     # How pip and uv write a path that is too long for a first line, or relative to the script.
     if long := re.match(r"#!/bin/sh\n'''exec' (.*) \"\$0\" \"\$@\"\n", text):
+        import shlex
         here = shlex.quote(os.path.dirname(os.path.realpath(path)))
         return shlex.split(long[1].replace('"$(dirname -- "$(realpath -- "$0")")"', here))
     return (re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(.+)", text) or ["", path])[1].split()
@@ -2884,7 +2893,8 @@ class ShellSession:
         argv, env = self._remote or _SHELL_BASH.split(), None
         if not self._remote:
             host = {**_host_environment(), **self._given}
-            host = build_isolated_env(host, self._given) if self._isolated else host
+            if self._isolated:
+                host = build_isolated_env(host, self._given)
             env = {name: host[name] for name in host if not _matches(name, _SHELL_DROPPED)}
         try:
             self._shell = shell = _Shell(argv, env, bool(self._remote), self._closed)
