@@ -820,8 +820,10 @@ class _Server:
         self.selector.register(self.listener, 1)
         now = _now()
         while True:
-            patience = SHORT_TICK if self.log.waiting else TICK
-            events = self.selector.select(min(self.deadline - now, self.next_look - now, patience))
+            wake = min(self.deadline, self.next_look) - now
+            if self.log.waiting:
+                wake = min(wake, SHORT_TICK)
+            events = self.selector.select(wake)
             now = _now()
             if signals.received:
                 return f"ended by {signal.Signals(signals.received).name}"
@@ -917,9 +919,11 @@ class _Server:
 
     def is_guarded(self, sock: socket.socket) -> bool:
         """Has the other end a guard of ours? It shows in a limit, which nothing else sets so."""
-        pid = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED)  # the first of its three
-        limits = _tried(self.limits, pid, 12)  # RLIMIT_MSGQUEUE; None: another user's, or gone
-        return bool(limits and limits[1] % 4096 == GUARD_SIGN)
+        try:
+            pid = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED)  # the first of its three
+            return bool(self.limits(pid, 12)[1] % 4096 == GUARD_SIGN)  # RLIMIT_MSGQUEUE
+        except OSError:
+            return False  # another user's, of another pid namespace, or gone
 
     def send(self, connection: _Connection) -> None:
         now, sent = _now(), 0
