@@ -80,6 +80,7 @@ MAX_LOG_BACKLOG = 1 << 20  # bytes of log lines that wait for a stderr that nobo
 MAX_DURATION = 366 * 86400.0  # seconds: a session is short-lived
 PIPE_BUF = 512 if sys.platform == "darwin" else 4096  # bytes that go into a pipe in one piece
 DESCRIPTORS = 4096  # soft limit that the server asks for: a connection is one descriptor
+BATCH = 16  # connections accepted in one go, before the timers are looked at again
 BACKLOG = 4096  # pending connections; the system lowers it to its own limit
 IDLE_TIMEOUT = 300.0  # seconds: the specification's default
 REQUEST_TIME = 5.0  # seconds for a request to be complete: they are sent at once
@@ -850,17 +851,18 @@ class _Server:
                     return f"ended: {lost}"
 
     def accept(self) -> None:
-        """One client, who mostly has sent its request already; the next one wakes us again."""
-        try:
-            sock, _address = self.listener.accept()
-        except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                if self.waiting:
-                    self.drop(next(iter(self.waiting)))
-                else:
-                    time.sleep(SHORT_TICK)  # others took all there is
-            return  # else that client has gone
-        self.receive(_Connection(sock))
+        """Answers one client after the other: most have sent their request already."""
+        for _ in range(BATCH):
+            try:
+                sock, _address = self.listener.accept()
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    if self.waiting:
+                        self.drop(next(iter(self.waiting)))
+                    else:
+                        time.sleep(SHORT_TICK)  # others took all there is
+                return  # else that client has gone, or there is none
+            self.receive(_Connection(sock))
 
     def wait(self, connection: _Connection, events: int, time_limit: float) -> None:
         """Until it can go on; to wait anew, or for something else, gives it the whole time again."""
