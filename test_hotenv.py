@@ -1624,7 +1624,7 @@ def script(path, text, permissions=0o755):
 
 def test_the_command_is_looked_up_on_the_new_path_and_a_script_without_a_shebang_is_the_shells(project, session):
     for name, text in {"new/tool": b"#!/bin/sh\necho new\n", "old/tool": b"#!/bin/sh\necho old\n", "no/tool": b"",
-                       "a tool": b"#!/bin/sh\necho here $A\n", "broken": b"#!/no/such/interpreter\n",
+                       "a tool": b"#!/bin/sh\necho here $A\n", "new/broken": b"#!/no/such/interpreter\n",
                        "bin/plain": b'echo "$A:$0:$1:$2"\n'}.items():
         script(project.dir / name, text, 0o755 if text else 0o644)
     project.sh("mkdir -p p/dir/tool")
@@ -1638,8 +1638,8 @@ def test_the_command_is_looked_up_on_the_new_path_and_a_script_without_a_shebang
         assert project.run(name, "a b", "", cwd=plain.parent, env=env).stdout.decode() == "1:%s:a b:\n" % shown
     project.serve("PATH={0}/dir:/nowhere:/etc/passwd:{0}/no:{0}/new:/bin:/usr/bin\n".format(project.dir).encode())
     assert project.run("tool", env={"PATH": str(project.dir / "old")}).stdout == b"new\n"
-    for name in ("no/tool", "broken"):
-        refusal(project.run(str(project.dir / name)), 8)
+    for name, reason in ((str(project.dir / "no/tool"), "ermission denied"), ("broken", "line, /no/such/interpreter,")):
+        assert reason in refusal(project.run(name), 8)
 
 
 @pytest.mark.parametrize("command, reason", [
