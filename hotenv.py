@@ -591,7 +591,8 @@ class _SessionFiles:
                     os.close(os.open(MARKER, new, 0o600, dir_fd=self.project))
             os.rename(aside, MARKER, **both)
             if old and re.fullmatch(re.escape(self.base) + r"/[0-9a-f]{8}\.sock", old):
-                _remove_socket(old)
+                if _tried(os.readlink, old[:-len(".sock")]) in (None, os.getcwd()):  # else the marker is a copy
+                    _remove_socket(old)
         except FileExistsError:
             raise
         except OSError as error:
@@ -625,6 +626,7 @@ class _SessionFiles:
             if _tried(_read_marker, MARKER, self.project) == self.path:
                 _tried(os.unlink, MARKER, dir_fd=self.project)
             os.close(self.project)
+            _tried(os.unlink, self.path[:-len(".sock")])  # the link, even where the socket is gone already
         if self.bound():
             _remove_socket(self.path)
 
@@ -1107,9 +1109,10 @@ def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
         error = [_attempt(place, words, raw) for place in there or places[:1]][0]
         reason = error.strerror or ""
         if there and error.errno == errno.ENOENT:
-            with open(there[0], errors="replace") as file:
-                line = _shown(file.readline(200)[2:].strip())
-            reason = f"the interpreter in its first line, {line}, is missing"
+            reason = "the interpreter or the loader that it needs is missing"
+            line = _tried(_first_bytes, there[0]) or b""
+            if line.startswith(b"#!"):
+                reason = f"the interpreter in its first line, {_shown(os.fsdecode(line[2:].strip(b' ')))}, is missing"
         elif not there and "/" not in command:
             reason = "not found on PATH (builtins, aliases and `a && b` are a shell's: run -- sh -c '...')"
         elif error.errno == errno.E2BIG and raw:
@@ -1119,6 +1122,11 @@ def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
         reason = "it is empty, or holds a NUL"
     _signal.signal(_signal.SIGPIPE, _signal.SIG_IGN)  # we live on, if only to say why
     raise HotenvError(EXIT_SYSTEM, f"cannot run {_shown(command)}: {reason}")
+
+
+def _first_bytes(path: bytes) -> bytes:
+    with open(path, "rb") as file:
+        return file.readline(4096).rstrip(b"\n")  # a \r before it is what may be wrong
 
 
 def _attempt(place: bytes, words: list[bytes], env: dict[bytes, bytes]) -> OSError:
