@@ -2373,21 +2373,27 @@ _SHELL_COMMAND_MAX = 16 << 20  # bytes of one command: bash reads 5 MB a second
 _SHELL_RECORD_MAX = 64 << 20  # bytes of one record: as many as `serve` accepts
 _SHELL_SETTLE = 0.05  # seconds before an interrupt: bash loses one as it starts a command
 _SHELL_PIPE = 1 << 20  # bytes in a pipe, where the system lets us: fewer wake-ups
-_SHELL_DESCRIPTOR = 200  # the shell's ends of our pipes have numbers that no script uses
 _SHELL_BASH = "bash --norc --noprofile --noediting +o history -i"
 # Each of these would have the shell run, print, log or end something on its own.
 _SHELL_DROPPED = ("BASH_ENV PROMPT_COMMAND PS0 PS1 PS2 PS4 TMOUT IGNOREEOF SHELLOPTS BASHOPTS "
                   "BASH_XTRACEFD POSIXLY_CORRECT HISTFILE BASH_FUNC_*").split()
 
-# {N} is where records go, {E} marks the end of stderr, {X} is the nonce of the record from the EXIT trap.
-# There N may still be closed, as for the command, but bash holds a copy to restore it from, close-on-exec, at the
-# descriptor that was the lowest free one from 10 on: __hotenv_begin looks for it. The probe finds a `builtin` that is
-# a function now: only in POSIX mode `unset` is found before any. With `set -e`, to return a status ends the shell.
-_SHELL_SETUP = """\
+# The shell knows O, E and N as 200, 201 and 202, numbers that no script uses; 203 is where the end of stderr is marked,
+# and {X} is the nonce of the record from the EXIT trap. There N may still be closed, as for the command, but bash holds
+# a copy to restore it from, close-on-exec, at the descriptor that was the lowest free one from 10 on: __hotenv_begin
+# looks for it. The probe finds a `builtin` that is a function now: only in POSIX mode `unset` is found before any. With
+# `set -e`, to return a status ends the shell.
+_SHELL_HERE = b"exec 202>&%d- 200>&1 201>&2 203>/dev/null >/dev/null 2>&1\n"
+_SHELL_THERE = b"exec 200>&3 201>&4 202>&3- 203>&4-\n"
+_SHELL_LINES = b"""\
+__hotenv_begin %s "$?"; \\builtin eval %s 202>&- </dev/null >&200 2>&201 200>&- 201>&- 203>&-
+__hotenv_end %s "$?"
+"""
+_SHELL_SETUP = b"""\
 unset PROMPT_COMMAND PS0 HISTFILE MAILCHECK TMOUT; PS1= PS2= PS4='+ '; set +H; declare -a __hotenv_n=(10)
 __hotenv_begin() {
 __hotenv_n=10; while [[ -e /dev/fd/$__hotenv_n ]]; do (( ++__hotenv_n )); done
-builtin printf '\\0%s\\n' "$1" >&{N}; {E}
+builtin printf '\\0%s\\n' "$1" >&202; builtin printf '\\0%s\\n' "$1" >&203
 [[ -o errexit ]] || builtin return "$2"
 }
 __hotenv_end() {
@@ -2397,12 +2403,12 @@ POSIXLY_CORRECT=1; unset -f builtin; unset POSIXLY_CORRECT; builtin shopt -u inh
 fi
 builtin unset -v __hotenv_probe PROMPT_COMMAND
 { builtin printf '\\0%s\\0%s\\0' "$1" "$2"; builtin pwd; builtin printf '\\0'; builtin jobs -p
-builtin printf '\\0'; builtin export -p; builtin printf '\\0%s\\n' "$1"; } >&"${3:-{N}}"
-[[ ${3-} ]] || {E}
+builtin printf '\\0'; builtin export -p; builtin printf '\\0%s\\n' "$1"; } >&"${3:-202}"
+[[ ${3-} ]] || builtin printf '\\0%s\\n' "$1" >&203
 [[ -o errexit ]] || builtin return "$2"
 }
 readonly -f __hotenv_begin __hotenv_end
-trap '[[ ! -p /dev/fd/{N} && ! -S /dev/fd/{N} ]] || __hotenv_n={N}
+trap '[[ ! -p /dev/fd/202 && ! -S /dev/fd/202 ]] || __hotenv_n=202
 [[ ! -p /dev/fd/$__hotenv_n && ! -S /dev/fd/$__hotenv_n ]] || __hotenv_end {X} 0 "$__hotenv_n" 2>/dev/null' EXIT
 """
 
@@ -2483,7 +2489,6 @@ def _displayed(redactor: Redactor, data: bytes, cut: str) -> str:
     """`data` as a terminal would show it, without values; `cut` says on which side it was cut off. Masked before and
     after each step: a value may hold what is taken out, have it between its letters, or be half overwritten."""
     import re
-    from functools import reduce
 
     def masked(data: bytes) -> bytes:
         stream, skipped = redactor.stream(), 2 * redactor.longest * (cut == "start")
@@ -2498,8 +2503,12 @@ def _displayed(redactor: Redactor, data: bytes, cut: str) -> str:
         text = re.sub(r"(?m)^[^\n]*(?:\r\x1b\[0?K|\x1b\[2K)", "", text)  # erased lines
         text = re.sub(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"
                       r"|\x1b[ -/]*[0-~]?|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "", text)
-        text = masked(_encoded(text)).decode("utf-8", "surrogateescape")
-        lines = [reduce(lambda old, new: new + old[len(new):], line.split("\r")) for line in text.split("\n")]
+        lines = []
+        for line in masked(_encoded(text)).decode("utf-8", "surrogateescape").split("\n"):
+            shown = ""
+            for part in line.split("\r"):
+                shown = part + shown[len(part):]
+            lines.append(shown)
         data = masked(_encoded("\n".join(lines)))
     return data.decode("utf-8", "replace")
 
@@ -2512,22 +2521,23 @@ class _Tap:
         self.marks: dict[bytes, _Kept] = {}
         self._held = b""  # what may be the beginning of a mark
 
-    def read(self) -> None:
-        """Take what is there: all that a pipe can hold, or its end."""
+    def read(self) -> bool:
+        """Take what is there, all that a pipe can hold. False: it was the end."""
         piece, done = os.read(self.descriptor, _SHELL_PIPE), 0
         self.open, data, self._held = bool(piece), self._held + piece, b""
         for at, mark in sorted((data.find(mark), mark) for mark in self.marks):
             if at >= 0:
                 self.sink.add(data[done:at])
                 done, self.sink = at + len(mark), self.marks.pop(mark)
-        at = data.rfind(b"\0", done)  # with which each mark begins
-        if self.open and at >= 0 and any(mark.startswith(data[at:]) for mark in self.marks):
+        at = data.rfind(b"\0", max(done, len(data) - 33))  # a mark is this and 33 more
+        if self.open and self.marks and at >= 0:
             data, self._held = data[:at], data[at:]
         self.sink.add(data[done:])
+        return self.open
 
 
-def _family(shell: int, spared: frozenset[int] | None) -> dict[int, int]:
-    """The groups of the shell and all live processes below it but the jobs in `spared`, or (None) of its session."""
+def _family(shell: int, spared: frozenset[int] | None) -> list[int]:
+    """The shell and all live processes below it but the jobs in `spared`, or (None) of its session."""
     rows: list[list[int]] = []  # the ids of process, parent, group and, on Linux, session
     if os.path.isdir("/proc/self"):
         for name in filter(str.isdigit, os.listdir("/proc")):
@@ -2541,21 +2551,19 @@ def _family(shell: int, spared: frozenset[int] | None) -> dict[int, int]:
     else:
         from subprocess import check_output
         rows = [[*map(int, row.split())] for row in check_output(["ps", "-Ao", "pid=,ppid=,pgid="]).splitlines()]
-    family, parents = {shell: shell}, [shell]
-    for parent in parents:  # grows while it is walked
+    family = [shell]
+    for parent in family:  # grows while it is walked
         for pid, above, *groups in rows:
             mine = above == parent or spared is None and shell in groups
             if mine and pid not in family and pid not in (spared or ()):
-                family[pid] = groups[0]
-                parents.append(pid)
+                family.append(pid)
     return family
 
 
 class _Shell:
     """One bash, or what leads to one elsewhere, and our pipes to it. `closed` ends each wait by SessionPoisoned."""
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None, remote: bool,
-                 closed: threading.Event) -> None:
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str], remote: bool, closed: threading.Event) -> None:
         import contextlib
         import fcntl
         import functools
@@ -2564,56 +2572,53 @@ class _Shell:
         from subprocess import DEVNULL, PIPE, Popen
         self._owner, self._unsent, self._closed = os.getpid(), b"", closed
         self.last = _Job(0)  # the record from the EXIT trap
-        self._taps: dict[int, _Tap] = {}
-        self._poller = select.poll()
-        numbers: list[int] = []
         deaf = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as behind a `&`: it would stay so
         hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL) if deaf else None
         start: Any = functools.partial(Popen, bufsize=0, stdin=PIPE, start_new_session=True)
+        self._poller = select.poll()
+        self._movers: dict[int, Callable[[], bool]] = {}
+        taps, ends = [], []
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
-            for _ in range(2 if remote else 3):
+            for _ in range(2 if remote else 3):  # not by Popen: on older Pythons it leaks some when there are no more
                 near, far = os.pipe()
                 ours.callback(os.close, near)
                 theirs.callback(os.close, far)
-                numbers.append(fcntl.fcntl(far, fcntl.F_DUPFD_CLOEXEC, _SHELL_DESCRIPTOR))
-                theirs.callback(os.close, numbers[-1])
-                if sys.platform == "linux":
-                    _tried(fcntl.fcntl, near, 1031, _SHELL_PIPE)  # F_SETPIPE_SZ, within a quota
-                self._taps[near] = _Tap(near)
+                _tried(fcntl.fcntl, near, 1031, _SHELL_PIPE)  # F_SETPIPE_SZ, within a quota
+                taps.append(_Tap(near))
+                ends.append(far)
                 self._poller.register(near, select.POLLIN)
-            out, err, *passed = numbers if remote else (DEVNULL, DEVNULL, *numbers)
-            self.process = start(argv, env=env, stdout=out, stderr=err, pass_fds=passed, preexec_fn=hear)
+                self._movers[near] = taps[-1].read
+            self.process = start(
+                argv, env=env, stdout=ends[0], stderr=ends[1], pass_fds=ends[2:], preexec_fn=hear)
             self._control = ours.enter_context(self.process.stdin)
             guard = ["/bin/sh", "-c", _SHELL_GUARD, "hotenv", str(self.process.pid)]
             self._guard = start(guard, env={}, cwd="/", stdout=DEVNULL, stderr=DEVNULL)
             ours.enter_context(self._guard.stdin)
             self._close = ours.pop_all().close
         os.set_blocking(self._control.fileno(), False)
-        self.numbers = passed or (240, 241, 242)  # in bash: these, or copies of its 1, 2 and 1
-        self.out, self.err, self.notes = (*self._taps.values(), *self._taps.values())[:3]
+        self._movers[self._control.fileno()] = self._write
+        self.out, self.err, self.notes = (*taps, taps[0])[:3]
+        # What it is to do first with its descriptors.
+        self.arrange = _SHELL_THERE if remote else _SHELL_HERE % ends[2]
 
     def send(self, data: bytes) -> None:
-        """Write to the shell what fits now; move() writes the rest."""
+        """For the shell; move() writes it."""
+        import select
         self._unsent += data
+        self._poller.register(self._control, select.POLLOUT)
+
+    def _write(self) -> bool:
         try:
             self._unsent = self._unsent[self._control.write(self._unsent) or 0:]
         except BrokenPipeError:
             self._unsent = b""  # it has ended, and its pipes say so
+        return bool(self._unsent)
 
     def move(self, seconds: float) -> None:
         """Read and write once what can be, and wait at most so long for it."""
-        import select
-        if self._unsent:
-            self._poller.register(self._control, select.POLLOUT)
-        ready = self._poller.poll(seconds * 1000)
-        if self._unsent:
-            self._poller.unregister(self._control)
-            self.send(b"")
-        for descriptor, _ in ready:
-            if descriptor in self._taps:
-                self._taps[descriptor].read()
-                if not self._taps[descriptor].open:
-                    self._poller.unregister(descriptor)
+        for descriptor, _ in self._poller.poll(seconds * 1000):
+            if not self._movers[descriptor]():
+                self._poller.unregister(descriptor)
 
     def drain(self) -> None:
         """Take what the pipes hold by now, not more: a background job may write for ever."""
@@ -2624,9 +2629,11 @@ class _Shell:
         """Move bytes until no pipe waits for a mark; or for b"", and send no more, until the shell has ended. False:
         deadline, `stop` or the end of its pipes came first."""
         if not mark:
+            if self._unsent:
+                self._poller.unregister(self._control)
+                self._unsent = b""
             self._control.close()
-            self._unsent = b""
-        while any(mark in tap.marks for tap in self._taps.values()) or not mark and self.process.poll() is None:
+        while mark in {*self.notes.marks, *self.err.marks} or not mark and self.process.poll() is None:
             if self._closed.is_set():
                 raise SessionPoisoned(EXIT_SYSTEM, "the shell session is closed")
             left = deadline - time.monotonic()
@@ -2635,39 +2642,48 @@ class _Shell:
             self.move(min(left, 0.05 if mark else 0.005))  # a process's end wakes nobody
         return True
 
-    def interrupt(self, spared: frozenset[int], told: set[int]) -> None:
-        """One Ctrl-C for the shell and all below it but the jobs in `spared`; without any, all at one moment. bash
-        loses one while it starts a command, or notices its end. So this may be called again: once only bash is left
-        of those that were `told`, it and what is new get another."""
+    def interrupt(self, job: _Job, spared: frozenset[int]) -> bool:
+        """One Ctrl-C for the shell and all below it but the jobs in `spared`; without any, all at one moment. Whether
+        it is then ready for the next command. It is interrupted only once it has begun with this one: of a line that
+        it is still reading SIGINT drops a part, and the rest would run. bash loses one while it starts a command, or
+        notices its end: so, once only bash is left of those that were told, it and what is new get another."""
         import signal
         shell = self.process.pid
-        family = _family(shell, spared)
-        if told.isdisjoint({*family} - {shell}):
-            told.update(family)
-            if not any(_tried(os.getpgid, pid) for pid in spared):
-                os.killpg(shell, signal.SIGINT)
-                family = {pid: group for pid, group in family.items() if group != shell}
-            for pid in family:
-                _tried(os.kill, pid, signal.SIGINT)  # it may have ended, or be root's by sudo
+        told: set[int] = set()
+        if not self.wait_for(job.begin, time.monotonic() + _SHELL_CONNECT):
+            return False
+        finished = self.wait_for(job.end, time.monotonic() + _SHELL_SETTLE)
+        for _ in range(8):
+            if finished or not self.notes.open:
+                break
+            family = _family(shell, spared)
+            if told.isdisjoint(family[1:]):
+                told.update(family)
+                if not spared:
+                    os.killpg(shell, signal.SIGINT)
+                for pid in family:  # it may have ended, or be root's by sudo
+                    if spared or _tried(os.getpgid, pid) != shell:
+                        _tried(os.kill, pid, signal.SIGINT)
+            self.send(b"\n\n__hotenv_end %s 124\n" % job.nonce)
+            finished = self.wait_for(job.end, time.monotonic() + _SHELL_GRACE / 8)
+        return finished
 
     def end(self) -> int:
         """End the shell and all that is left of its session; the shell's exit status, 128 and more for a signal."""
         import signal
-        if os.getpid() != self._owner:  # a fork has copies of the pipes, and nothing else
-            self._close()
-            return 0
-        self._guard.kill()
-        self.process.send_signal(signal.SIGSTOP)
+        if os.getpid() == self._owner:  # a fork has copies of the pipes, and nothing else
+            self.process.send_signal(signal.SIGSTOP)
+            for _ in range(20):  # until nothing is left: more can only be another user's
+                family = _family(self.process.pid, None)[1:]
+                for pid in family:
+                    _tried(os.kill, pid, signal.SIGKILL)
+                if not family:
+                    break
+            for each in (self._guard, self.process):  # the guard first: a pid that is free may be a stranger's
+                each.kill()
+                each.wait()
         self._close()
-        for _ in range(20):  # until nothing is left: more can only be another user's
-            family = [*_family(self.process.pid, None)][1:]
-            for pid in family:
-                _tried(os.kill, pid, signal.SIGKILL)
-            if not family:
-                break
-        self.process.kill()
-        self._guard.wait()
-        status = self.process.wait()
+        status: int = self.process.returncode or 0
         return status if status >= 0 else 128 - status
 
 
@@ -2679,12 +2695,12 @@ class _Job:
     """One command on its way, what has come back, and the marks around it."""
 
     def __init__(self, room: int) -> None:
-        self.opening, self.nonce = (os.urandom(16).hex().encode() for _ in range(2))
+        self.opening, self.nonce = os.urandom(16).hex().encode(), os.urandom(16).hex().encode()
         self.begin = b"\0%s\n" % self.opening
         self.start, self.end = b"\0%s\0" % self.nonce, b"\0%s\n" % self.nonce
         self.out, self.err, self.background = _Kept(room), _Kept(room), _Kept(room)
         self.status, self.record = 0, _Kept(_SHELL_RECORD_MAX)
-        self.begun = self.late = self.lost = False
+        self.begun = self.late = False
 
 
 class ShellSession:
@@ -2711,11 +2727,13 @@ class ShellSession:
                  no_mask: Sequence[str] = ()) -> None:
         import shlex
         import threading
-        environment, self._isolated = dict(environment or {}), isolated
-        self._limit, self._timeout = max(0, max_output), _time_limit(timeout)
+        environment, self._remote = dict(environment or {}), remote is not None
+        self._limit, self._timeout = max_output, _time_limit(timeout)
+        if remote is None:
+            remote = _SHELL_BASH
         try:
-            self._remote = shlex.split(remote) if isinstance(remote, str) else [*(remote or ())]
-            if remote is not None and (isolated or not self._remote):
+            self._argv = shlex.split(remote) if isinstance(remote, str) else [*remote]
+            if not self._argv or isolated and self._remote:
                 raise ValueError  # as an open quote does
         except ValueError:
             raise _usage("a remote shell needs a command, and cannot be isolated") from None
@@ -2725,9 +2743,9 @@ class ShellSession:
             if not os.path.isdir(cwd):
                 raise _usage(f"there is no directory {_shown(cwd)}")
             cwd = os.path.abspath(cwd)
-        self._cwd, self._exports, self._farewell = os.fsencode(cwd or ""), b"", b""
+        self._cwd, self._farewell = os.fsencode(cwd or "."), b""
         self.cwd = ""  # after the last command, masked, but for values that are absolute paths
-        self._policy = None if policy is None else _load_policy(policy)
+        self._policy = _load_policy(policy or {})
         self._name, self._count, self._audit = os.urandom(4).hex(), 0, audit
         if audit is not None:
             os.close(_open_private(audit, "audit file"))
@@ -2735,18 +2753,31 @@ class ShellSession:
         # HOME=/tmp: in a directory such a value is no secret.
         paths = [name for name, value in environment.items() if value.startswith("/")]
         self._place = Redactor(environment, [*no_mask, *paths]) if paths else self._redactor
-        self.unmaskable = list(self._redactor.unmaskable)  # names whose values are not masked
-        self.omitted = [name for name in environment if _matches(name, _SHELL_DROPPED)  # the shell cannot take them
-                        or self._remote and not (name.isascii() and name.isidentifier())]
-        self._given = {name: value for name, value in environment.items() if name not in self.omitted}
+        self.unmaskable = self._redactor.unmaskable  # names whose values are not masked
+        self._give(environment, isolated)
         # Held while a command runs; a signal handler that calls close() then has it as well.
         self._lock, self._busy, self._owner = threading.RLock(), False, os.getpid()
         self._stop, self._closed, self._poison = threading.Event(), threading.Event(), ""
         # What jobs print between commands. Cleaned and masked it is shorter: room for more.
         self._background = _Kept(4 * self._limit + 16 * self._redactor.longest + (16 << 10))
         self._jobs: frozenset[int] = frozenset()
-        self._untold = False  # that a shell was lost
-        self._start()
+        self._lost = False  # whether a shell was, and no result has said so yet
+        self._ready()
+
+    def _give(self, environment: Mapping[str, str], isolated: bool) -> None:
+        """What the shell is started with, and what it is sent then: from afar, all that it is given."""
+        host, self._exports = _host_environment(), b""
+        self._env = {name: host[name] for name in host if not _matches(name, _SHELL_DROPPED)}
+        self.omitted: list[str] = []  # names that the shell cannot take
+        for name, value in environment.items():
+            if _matches(name, _SHELL_DROPPED) or self._remote and not (name.isascii() and name.isidentifier()):
+                self.omitted.append(name)
+            elif self._remote:
+                self._exports += b"export %s=%s\n" % (name.encode(), _quoted(_encoded(value)))
+            else:
+                self._env[name] = value
+        if isolated:
+            self._env = build_isolated_env(self._env, environment)
 
     def __enter__(self) -> ShellSession:
         return self
@@ -2794,7 +2825,7 @@ class ShellSession:
     def _audited(self, command: str, limit: float) -> ExecResult:
         shown, begun = self._redactor(command), time.monotonic()
         self._count += 1
-        reason = "" if self._policy is None else self._redactor(_denied(self._policy, command))
+        reason = self._redactor(_denied(self._policy, command))
         if reason:
             self._record("blocked", command=shown, reason=reason)
             raise PolicyDenied(EXIT_REFUSED, f"the policy does not allow it: {_shown(reason)}")
@@ -2804,33 +2835,35 @@ class ShellSession:
         try:
             for _ in range(2):
                 if not job.begun and not job.late:  # at first, or where it had ended before
-                    self._attempt(job, self._ready(job), _encoded(command), begun + limit)
-            (stdout, cut_out), (stderr, cut_err), (background, _) = [
-                kept.presented(self._redactor, self._limit) for kept in (job.out, job.err, job.background)]
+                    self._attempt(job, _encoded(command), begun + limit)
+            stdout, cut_out = job.out.presented(self._redactor, self._limit)
+            stderr, cut_err = job.err.presented(self._redactor, self._limit)
+            background, _ = job.background.presented(self._redactor, self._limit)
         except BaseException as error:  # of KeyboardInterrupt too: no other command gets its output
             self._end()
-            self._untold = True
-            ours = isinstance(error, HotenvError)  # the text of others might quote a value
-            self._record("failed", reason=str(error) if ours else type(error).__name__)
+            self._lost = True
+            # The text of others might quote a value.
+            self._record("failed", reason=str(error) if isinstance(error, HotenvError) else type(error).__name__)
             raise
-        if job.lost and stderr.endswith("exit\n"):
+        if self._lost and stderr.endswith("exit\n"):
             stderr = stderr[:-5]  # an interactive bash says that it does
         end: dict[str, Any] = {
             "exit_code": 124 if job.late else job.status, "duration_ms": int((time.monotonic() - begun) * 1000),
-            "cwd": self.cwd, "truncated": cut_out or cut_err, "timed_out": job.late, "shell_restarted": job.lost}
+            "cwd": self.cwd, "truncated": cut_out or cut_err, "timed_out": job.late, "shell_restarted": self._lost}
+        self._lost = False
         self._record("end", **end)
         return ExecResult(command=shown, stdout=stdout, stderr=stderr, **end, background=background)
 
     def _record(self, event: str, **fields: object) -> None:
         """A line for the audit, in a file that is opened anew each time, as rotation expects. Where it cannot say how
         a command ended, the result is not lost."""
-        import datetime
         import json
         if self._audit is None:
             return
-        stamp = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
-        about = {"time": stamp[:23] + "Z", "session": self._name, "id": self._count, "event": event}
-        line = json.dumps({**about, **fields}) + "\n"
+        now = time.time()
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(now)) + f"{int(now % 1 * 1000):03}Z"
+        about = {"time": stamp, "session": self._name, "id": self._count, "event": event, **fields}
+        line = json.dumps(about) + "\n"
         try:
             with open(_open_private(self._audit, "audit file"), "ab+", 0) as file:
                 if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
@@ -2841,23 +2874,28 @@ class ShellSession:
                 raise
             _say(str(error))
 
-    def _ready(self, job: _Job) -> _Shell:
-        """The shell, once what background jobs have printed is out of its pipes; a new one if it has ended."""
-        shell, job.lost, self._untold = self._shell, job.lost or self._untold, False
-        if shell:
-            shell.drain()
-            if shell.notes.open:
-                return shell
+    def _ready(self) -> _Shell:
+        """The shell, once what background jobs have printed is out of its pipes. If it has ended, a new one, with the
+        directory and the exports that it had last."""
+        if self._shell:
+            self._shell.drain()
+            if self._shell.notes.open:
+                return self._shell
             self._end()
-            job.lost = True
+            self._lost = True
         try:
-            return self._start()
-        except HotenvError as error:
-            self._poison = f"the shell ended and cannot be started again: {error}"
+            self._shell = _Shell(self._argv, self._env, self._remote, self._closed)
+            self._set_up(self._shell, _Job(4096))
+            return self._shell
+        except (OSError, HotenvError) as error:
+            self._end()
+            reason = getattr(error, "strerror", None) or error
+            self._poison = _shown(self._redactor(f"cannot run {self._argv[0]}: {reason}"))
             raise SessionPoisoned(EXIT_SYSTEM, self._poison) from None
 
-    def _attempt(self, job: _Job, shell: _Shell, text: bytes, deadline: float) -> None:
+    def _attempt(self, job: _Job, text: bytes, deadline: float) -> None:
         """Send a command, and see it through to a record, to the end of the shell, or to the end of its time."""
+        shell = self._ready()
         if self._remote:
             shell.err.marks = {job.begin: job.err, job.end: self._background}
             shell.out.marks.update({job.begin: job.out, job.end: self._background})
@@ -2865,95 +2903,46 @@ class ShellSession:
             shell.out.sink, shell.err.sink = job.out, job.err
             shell.notes.marks.update({job.begin: _Kept(0), job.end: _Kept(0)})
         shell.notes.marks[job.start] = job.record
-        out, err, notes = shell.numbers
-        started = time.monotonic()
-        shell.send(b"__hotenv_begin %s \"$?\"; \\builtin eval %s" % (job.opening, _quoted(text))
-                   + b" %d>&- </dev/null >&%d 2>&%d %d>&- %d>&-\n" % (notes, out, err, out, err)
-                   + b"__hotenv_end %s \"$?\"\n" % job.nonce)
+        shell.send(_SHELL_LINES % (job.opening, _quoted(text), job.nonce))
         finished = shell.wait_for(job.end, deadline, self._stop)
         job.begun, job.late = job.begin not in shell.notes.marks, not finished and shell.notes.open
         if job.late and not self._remote:
-            finished = self._interrupt(job, shell, started)
+            finished = shell.interrupt(job, self._jobs)
         if finished and self._accept(job):
-            if not self._remote:
-                shell.drain()
-                shell.out.sink = shell.err.sink = self._background
+            shell.drain()
+            shell.out.sink = shell.err.sink = self._background
             return
-        job.lost = True  # it ends, is ended here, or is another program now; what it could still say is taken over
+        self._lost = True  # it ends, is ended here, or is another program now; what it could still say is taken over
         job.late = job.late or not shell.wait_for(b"", deadline, self._stop)
         shell.drain()
         if shell.last.end not in shell.notes.marks:
             self._accept(shell.last)
         job.status = self._end()
 
-    def _interrupt(self, job: _Job, shell: _Shell, started: float) -> bool:
-        """Whether the shell is then ready for the next command. It is interrupted only once it has begun
-        with this one: of a line that it is still reading SIGINT drops a part, and the rest would run."""
-        told: set[int] = set()
-        if not shell.wait_for(job.begin, time.monotonic() + _SHELL_CONNECT):
-            return False
-        finished = shell.wait_for(job.end, started + _SHELL_SETTLE)
-        for _ in range(8):
-            if not finished and shell.notes.open:
-                shell.interrupt(self._jobs, told)
-                shell.send(b"\n\n__hotenv_end %s 124\n" % job.nonce)
-                finished = shell.wait_for(job.end, time.monotonic() + _SHELL_GRACE / 8)
-        return finished
-
     def _accept(self, job: _Job) -> bool:
         """Take over what a record says. One that SIGINT has cut short stands before a whole one."""
-        if job.record.size > _SHELL_RECORD_MAX:
-            return False
         try:
             record = bytes(job.record.data).rpartition(job.start)[2]
             status, cwd, jobs, exports = record.split(b"\0")
             job.status, self._jobs = int(status), frozenset(map(int, jobs.split()))
         except ValueError:
             return False  # only code that has meddled with the shell itself can do that
-        self._cwd, self._exports = cwd[:-1] or self._cwd, exports
+        self._cwd = cwd[:-1] or self._cwd
+        self._exports = b"\\builtin unset -v $(\\builtin compgen -e)\n" + exports  # instead of what it is born with
         self.cwd = _shown(self._place(os.fsdecode(self._cwd)))
         return True
 
-    def _start(self) -> _Shell:
-        """A shell that is ready; a second one gets the directory and the exports that the first had last."""
-        argv, env = self._remote or _SHELL_BASH.split(), None
-        if not self._remote:
-            host = {**_host_environment(), **self._given}
-            if self._isolated:
-                host = build_isolated_env(host, self._given)
-            env = {name: host[name] for name in host if not _matches(name, _SHELL_DROPPED)}
-        try:
-            self._shell = shell = _Shell(argv, env, bool(self._remote), self._closed)
-            self._set_up(shell, _Job(4096))
-        except BaseException as error:
-            self._end()
-            if isinstance(error, OSError):
-                raise _system_error(error, f"cannot run {_shown(self._redactor(argv[0]))}") from None
-            raise
-        return shell
-
     def _set_up(self, shell: _Shell, job: _Job) -> None:
-        mark_stderr = b"builtin :"
         if self._remote:
-            mark_stderr = b"builtin printf '\\0%s\\n' \"$1\" >&241"
             shell.out.marks, shell.err.sink = {job.begin: _Kept(0)}, job.err
             shell.send(_SHELL_REMOTE.encode().replace(b"{B}", job.opening))
             self._expect(shell, job.begin, job)
             shell.err.marks = {job.end: self._background}
-            shell.send(b"exec 240>&3 241>&4 242>&3 3>&- 4>&-\n")
         shell.notes.marks = {job.start: job.record, job.end: self._background,
                              shell.last.start: shell.last.record, shell.last.end: _Kept(0)}
-        setup = _SHELL_SETUP.encode().replace(b"{N}", b"%d" % shell.numbers[2])
-        lines = [setup.replace(b"{E}", mark_stderr).replace(b"{X}", shell.last.nonce), self._farewell]
-        if self._cwd:
-            lines.append(b"\\builtin cd -- %s || exit 1" % _quoted(self._cwd))
-        if self._exports:  # instead of all that it was born with
-            lines += [b"\\builtin unset -v $(\\builtin compgen -e)", self._exports]
-        elif self._remote:
-            given = _as_bytes(self._given)
-            lines += [b"export %s=%s" % (name, _quoted(given[name])) for name in given]
-        lines.append(b"__hotenv_end %s \"$PPID\"\n:\n" % job.nonce)
-        shell.send(b"\n".join(lines))
+        shell.send(shell.arrange + _SHELL_SETUP.replace(b"{X}", shell.last.nonce) + b"\n".join([
+            self._farewell, b"\\builtin cd -- %s || exit 1" % _quoted(self._cwd), self._exports,
+            b"__hotenv_end %s \"$PPID\"\n:\n" % job.nonce]))
         self._expect(shell, job.end, job)
         self._accept(job)
         if self._remote:  # it may not notice that we hang up: what runs on there, the next shell ends
@@ -2963,13 +2952,12 @@ class ShellSession:
     def _expect(self, shell: _Shell, mark: bytes, job: _Job) -> None:
         if shell.wait_for(mark, time.monotonic() + _SHELL_CONNECT):
             return
-        reason = "gave no answer in time"
+        reason = "it gave no answer in time"
         if not shell.notes.open and shell.wait_for(b"", time.monotonic() + _SHELL_GRACE):
-            reason = f"ended with status {shell.process.poll()} (it must lead to bash and the directory)"
+            reason = f"it ended with status {shell.process.poll()} (it must lead to bash and the directory)"
         shell.drain()
         said = job.err.presented(self._redactor, 400)[0].strip()
-        text = f"{self._redactor((self._remote or ['bash'])[0])} {reason}: {said}"
-        raise HotenvError(EXIT_SYSTEM, _shown(text.rstrip(": ")))
+        raise HotenvError(EXIT_SYSTEM, f"{reason}: {said}".rstrip(": "))
 
     def _end(self) -> int:
         shell, self._shell = self._shell, None
@@ -2984,7 +2972,7 @@ def _carriable(*texts: str) -> bool:
 
 
 def _time_limit(seconds: float) -> float:
-    if not isinstance(seconds, (int, float)) or not seconds <= float("inf"):
+    if not isinstance(seconds, (int, float)) or seconds != seconds:  # as NaN is
         raise _usage("a time limit is a number of seconds")
     return seconds
 
@@ -3007,10 +2995,13 @@ _POLICY_TOKEN = rf"""(?xs)
 | (?P<text> {_POLICY_TEXT} | \w+\+?=\( (?:{_POLICY_PLAIN})* \) | \$(?![({{"']) | '[^']*'
           | \$'(?:[^'\\]|\\.)*' | [^ \t\n;&|()<>`\\'"$]+ )
 | (?P<opens> \$?" | ` | \$\( | [<>]?\((?!\s*\)) ) | (?P<closes> \) )"""
-_POLICY_AFTER = {  # by a kind of token and the state before it, or by state and reserved word
-    ("function", "go"): "go", ("tests", "go"): "rest", ("tests", "loop"): "loop", ("go", "for"): "loop",
-    ("loop", "do"): "go", ("loop", "{"): "go", **{("go", word): "rest" for word in "fi done }".split()},
-    **{("go", word): "go" for word in "if then else elif do while until ! { time -p --".split()}}
+# The state after a kind of token in a state, or in a state after a reserved word; else it stays as it is.
+_POLICY_AFTER = dict([row.split("=") for row in """
+ends/command=go ends/rest=go ends/loop=go function/go=go function/command=lost function/rest=lost function/loop=lost
+tests/go=rest tests/command=lost tests/rest=lost closes/go=lost closes/command=lost closes/rest=lost closes/loop=lost
+go/for=loop loop/do=go loop/{=go go/fi=rest go/done=rest go/}=rest go/if=go go/then=go go/else=go go/elif=go go/do=go
+go/while=go go/until=go go/!=go go/{=go go/time=go go/-p=go go/--=go
+""".split()])
 
 
 def _read_commands(text: str, at: int, ends: str, found: list[str]) -> int:
@@ -3039,8 +3030,7 @@ def _read_commands(text: str, at: int, ends: str, found: list[str]) -> int:
                 return at
             if kind == "heredoc":
                 heredocs.append(match)
-            elif kind in ("ends", "tests", "function", "closes"):
-                state = "go" if kind == "ends" else _POLICY_AFTER.get((str(kind), state), "lost")
+            state = _POLICY_AFTER.get(f"{kind}/{state}", state)
             while sign == "\n" and heredocs:
                 dash, quote, last = heredocs.pop(0).group(5, 6, 7)
                 body = re.compile(rf"(?ms)(.*?)^{dash and '	*'}{re.escape(last)}$").match(text, at)
@@ -3057,8 +3047,8 @@ def _state_after(state: str, word: str, found: list[str]) -> str:
     import re
     if not word or state == "rest":
         return state
-    if state == "loop" or (state, word) in _POLICY_AFTER:
-        return _POLICY_AFTER.get((state, word), state)
+    if state == "loop" or f"{state}/{word}" in _POLICY_AFTER:
+        return _POLICY_AFTER.get(f"{state}/{word}", state)
     if word.startswith("> ") or re.match(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=", word):
         return "command"
     # What it expands to would be run; what these four begin is not known here.
@@ -3076,10 +3066,11 @@ def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, list[st
         if isinstance(policy, str):
             with open(policy, "rb") as file:
                 given = json.load(file)
-        lists = {name: [*words] for name, words in given.items() if not isinstance(words, str)}
-        strings = {*map(type, sum(lists.values(), []))} <= {str}
-        if strings and len(lists) == len(given) and {*lists} <= {"allow", "deny"}:
-            return lists
+        for name, words in given.items():
+            "".join(words)  # TypeError: not each of them is one
+            if isinstance(words, str) or name not in ("allow", "deny"):
+                raise ValueError
+        return given
     except OSError as error:
         raise _system_error(error, f"cannot read the policy {_shown(str(policy))}") from None
     except (ValueError, TypeError, AttributeError, RecursionError):
@@ -3090,6 +3081,8 @@ def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, list[st
 def _denied(policy: Mapping[str, list[str]], command: str) -> str:
     """Why the policy does not let the command run, or ''."""
     words: list[str] = []
+    if not policy:
+        return ""
     try:
         _read_commands(command + "\n", 0, "", words)
     except ValueError:
@@ -3111,51 +3104,45 @@ def _denied(policy: Mapping[str, list[str]], command: str) -> str:
 _MCP_REVISIONS = "2024-11-05 2025-03-26 2025-06-18 2025-11-25".split()
 _MCP_LINE_MAX = 32 << 20  # bytes of one message: the longest command, escaped
 _MCP_SHELLS_MAX = 32  # shells at once: each is a few processes and descriptors
-_MCP_TIMEOUT_MAX = 86400  # seconds that a command may ask for
 _MCP_INSTRUCTIONS = ("Shells with the user's secrets in their environment. Refer to secrets by name ($NAME): values "
                      "are masked in all output. Open a session, run commands in it, close it.")
-_MCP_TOOLS = {  # with the arguments of each
-    "session_open": ("Open a bash with the user's secrets. Returns its id and their names.", "cwd isolated remote"),
-    "session_exec": ("Run a command and wait for its end. Returns stdout, stderr, exit_code, cwd as JSON, masked. "
-                     "State persists, unless shell_restarted: then only directory and exports do. Start servers with "
-                     "a trailing &; the next result has their output as `background`.", "session command timeout"),
-    "session_list": ("List the open sessions.", ""),
-    "session_close": ("End a session and everything that runs in it.", "session")}
-_MCP_ARGUMENTS: dict[str, dict[str, Any]] = {
-    "session": {"type": "string", "description": "id from session_open"},
-    "command": {"type": "string", "description": "bash; may have several lines; stdin is empty"},
-    "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": _MCP_TIMEOUT_MAX,
-                "description": "seconds, default 30; then it is interrupted, exit_code 124"},
-    "cwd": {"type": "string", "description": "directory to start in"},
-    "isolated": {"type": "boolean", "description": "leave out the user's own environment, but for PATH and such"}}
+# The answer to tools/list, but for the remotes. Arguments are checked against it too.
+_MCP_TOOLS = """[
+{"name": "session_open",
+ "description": "Open a bash with the user's secrets. Returns its id and their names.",
+ "inputSchema": {"type": "object", "additionalProperties": false, "required": [], "properties": {
+  "cwd": {"type": "string", "description": "directory to start in"},
+  "isolated": {"type": "boolean", "description": "leave out the user's own environment, but for PATH and such"},
+  "remote": {"type": "string", "description": "where; default: this machine"}}}},
+{"name": "session_exec",
+ "description": "Run a command and wait for its end. Returns stdout, stderr, exit_code, cwd as JSON, masked. State \
+persists, unless shell_restarted: then only directory and exports do. Start servers with a trailing &; the next result \
+has their output as `background`.",
+ "inputSchema": {"type": "object", "additionalProperties": false, "required": ["session", "command"], "properties": {
+  "session": {"type": "string", "description": "id from session_open"},
+  "command": {"type": "string", "description": "bash; may have several lines; stdin is empty"},
+  "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 86400,
+              "description": "seconds, default 30; then it is interrupted, exit_code 124"}}}},
+{"name": "session_list", "description": "List the open sessions.",
+ "inputSchema": {"type": "object", "additionalProperties": false, "required": [], "properties": {}}},
+{"name": "session_close", "description": "End a session and everything that runs in it.",
+ "inputSchema": {"type": "object", "additionalProperties": false, "required": ["session"], "properties": {
+  "session": {"type": "string", "description": "id from session_open"}}}}]"""
 
 
-def _mcp_tools(remotes: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The tools by name, as tools/list shows them; arguments are checked against this too."""
-    remote = {"type": "string", "description": "where; default: this machine", "enum": sorted(remotes)}
-    known, tools = {**_MCP_ARGUMENTS, "remote": remote}, {}
-    for name, (text, words) in _MCP_TOOLS.items():
-        properties = {word: known[word] for word in words.split() if word != "remote" or remotes}
-        tools[name] = {"name": name, "description": text, "inputSchema": {
-            "type": "object", "properties": properties, "additionalProperties": False,
-            "required": sorted({"session", "command"} & properties.keys(), reverse=True)}}
-    return tools
-
-
-def _mcp_wrong(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
-    """What is wrong with a tool's arguments, or ''."""
+def _check_mcp(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+    """HotenvError where a tool's arguments are not what its schema says."""
     kinds = {"string": (str,), "boolean": (bool,), "number": (int, float)}
     for name in [*schema["required"], *arguments]:
-        if name not in schema["properties"]:
-            return f"there is no argument {_shown(name[:80])}"
+        expected = schema["properties"].get(name)
+        if not expected:
+            raise _usage(f"there is no argument {_shown(name[:80])}")
         if name not in arguments:
-            return f"the argument {name} is missing"
-        value, expected = arguments[name], schema["properties"][name]
-        if type(value) not in kinds[expected["type"]] or value not in expected.get("enum", [value]):
-            return f"the argument {name} must be a {expected['type']} {expected.get('enum', '')}"
-        if name == "timeout" and not 0 < value <= _MCP_TIMEOUT_MAX:
-            return f"the argument timeout must be above 0 and at most {_MCP_TIMEOUT_MAX}"
-    return ""
+            raise _usage(f"the argument {name} is missing")
+        value = arguments[name]
+        fits = type(value) in kinds[expected["type"]] and value in expected.get("enum", [value])
+        if not fits or name == "timeout" and not 0 < value <= expected["maximum"]:
+            raise _usage(f"the argument {name} must be as in {expected}")
 
 
 class _McpShell:
@@ -3169,13 +3156,19 @@ class _McpShell:
 
 
 class _McpServer:
-    """The protocol, and the shells by their ids. A HotenvError below take() is a JSON-RPC error, with
-    one of its codes; what a tool could not do is none: the agent is told in the result."""
+    """The protocol, and the shells by their ids. A HotenvError with one of JSON-RPC's codes is its error. With one
+    of ours it is what a tool could not do: the agent is told in the result."""
 
     def __init__(self, output: int, options: argparse.Namespace) -> None:
+        import json
         import threading
-        self._output, self._options, self._tools = output, options, _mcp_tools(options.remote)
+        self._output, self._options = output, options
         self.shells: dict[str, _McpShell] = {}
+        self._tools = {tool["name"]: tool for tool in json.loads(_MCP_TOOLS)}
+        properties = self._tools["session_open"]["inputSchema"]["properties"]
+        properties["remote"]["enum"] = sorted(options.remote)
+        if not options.remote:
+            del properties["remote"]
         self._running: dict[str, threading.Event] = {}  # what cancels each open call, by its id as repr() has it
         self._count, self._writing = 0, threading.Lock()
 
@@ -3201,7 +3194,10 @@ class _McpServer:
             elif method == "notifications/cancelled" and isinstance(params, dict):
                 self._running.get(repr(params.get("requestId")), threading.Event()).set()
         except HotenvError as error:
-            self._send(number, error={"code": error.code, "message": str(error)})
+            if error.code > 0:
+                self._tell(number, str(error))
+            else:
+                self._send(number, error={"code": error.code, "message": str(error)})
 
     def _request(self, number: str | int, method: str, params: Any) -> None:
         if not isinstance(params, dict):
@@ -3233,17 +3229,15 @@ class _McpServer:
 
     def _call(self, number: str | int, params: Mapping[str, Any]) -> None:
         import threading
-        name, arguments = params.get("name"), params.get("arguments") or {}
-        if not isinstance(name, str) or name not in self._tools or not isinstance(arguments, dict):
+        name, arguments = str(params.get("name")), params.get("arguments") or {}
+        if name not in self._tools or not isinstance(arguments, dict):
             raise HotenvError(-32602, "no such tool, or its arguments are no object")
-        wrong = _mcp_wrong(self._tools[name]["inputSchema"], arguments)
-        if wrong:
-            return self._tell(number, wrong)
+        _check_mcp(self._tools[name]["inputSchema"], arguments)
         shell = self.shells.get(arguments.get("session", ""))
-        if name == "session_open" and len(self.shells) >= _MCP_SHELLS_MAX:
-            return self._tell(number, f"{_MCP_SHELLS_MAX} sessions are open: close one")
         if not shell and "session" in arguments:
-            return self._tell(number, "that session is not open: see session_list, session_open")
+            raise _usage("that session is not open: see session_list, session_open")
+        if name == "session_open" and len(self.shells) >= _MCP_SHELLS_MAX:
+            raise _usage(f"{_MCP_SHELLS_MAX} sessions are open: close one")
         if name == "session_list":
             return self._tell(number, [{"session": one.name, "where": one.where, "cwd": one.session.cwd}
                                        for one in [*self.shells.values()] if one.session])
@@ -3255,7 +3249,7 @@ class _McpServer:
             shell = _McpShell(f"s{self._count}", arguments.get("remote", "this machine"))
             self.shells[shell.name] = shell
         stop = self._running[repr(number)] = threading.Event()
-        shell.thread.submit(self._work, number, shell, arguments, stop)
+        shell.thread.submit(self._work, number, shell, name, arguments, stop)
 
     def close(self, *shells: _McpShell) -> None:
         """End them; what still waits for one finds it closed."""
@@ -3264,48 +3258,49 @@ class _McpServer:
             if shell.session:
                 shell.session.close()
 
-    def _work(self, number: object, shell: _McpShell, arguments: Mapping[str, Any], stop: threading.Event) -> None:
+    def _work(self, number: object, shell: _McpShell, name: str, arguments: Mapping[str, Any],
+              stop: threading.Event) -> None:
         """Open it, or run a command in it. A cancelled call ends as by a time limit, unanswered."""
         content: object = None
-        act = self._execute if "command" in arguments else self._open
         try:
             if not stop.is_set():
-                content = act(shell, arguments, stop)
+                content = self._act(shell, name, arguments, stop)
         except HotenvError as error:
             content = str(error)
         except Exception as error:  # its text might quote a value, as a traceback would
-            content = getattr(error, "strerror", None) or f"internal error: {type(error).__name__}"
+            content = f"internal error: {type(error).__name__}"
         if not shell.session:
             self.close(shell)
         self._running.pop(repr(number), None)
         if not stop.is_set():
             self._tell(number, content)
 
-    def _open(self, shell: _McpShell, arguments: Mapping[str, Any], _: object) -> object:
-        options, shell.path = self._options, _locate(self._options.socket).path
-        environment = fetch("run", ["mcp", "session_open"], shell.path, peer_uid=options.peer_uid)
+    def _act(self, shell: _McpShell, name: str, arguments: Mapping[str, Any], stop: threading.Event) -> object:
+        """Either is a use of the hotenv session. If that has ended, all that came from it ends too."""
+        options = self._options
+        if name == "session_open":
+            shell.path = _locate(options.socket).path
+        elif not shell.session:
+            raise HotenvError(EXIT_SYSTEM, "it could not be opened")
+        try:
+            environment = fetch("run", ["mcp", name], shell.path, peer_uid=options.peer_uid)
+        except HotenvError as error:
+            ended = [each for each in [*self.shells.values()] if each.path == shell.path and each.session]
+            if error.code != EXIT_UNREACHABLE or not ended:
+                raise
+            self.close(*ended)
+            names = ", ".join([each.name for each in ended])
+            raise HotenvError(error.code, f"the hotenv session has ended, and so have {names}. Ask the user for: "
+                                          f"{_invocation()} serve < secrets.env; then session_open.") from None
+        if shell.session:
+            result = shell.session.exec(arguments["command"], arguments.get("timeout"), stop=stop).as_dict()
+            del result["command"]  # which the agent knows
+            return result
         session = shell.session = ShellSession(
             environment, remote=options.remote.get(shell.where), cwd=arguments.get("cwd"), policy=options.policy,
             isolated=arguments.get("isolated", False), audit=options.audit, no_mask=options.no_mask)
         return {"session": shell.name, "cwd": session.cwd, "secrets": sorted(environment),
                 "unmaskable": session.unmaskable, "not_exported": session.omitted}
-
-    def _execute(self, shell: _McpShell, arguments: Mapping[str, Any], stop: threading.Event) -> object:
-        if not shell.session:
-            raise HotenvError(EXIT_SYSTEM, "it could not be opened")
-        try:
-            fetch("run", ["mcp", "session_exec"], shell.path, peer_uid=self._options.peer_uid)
-        except HotenvError as error:
-            if error.code != EXIT_UNREACHABLE:
-                raise
-            ended = [each for each in [*self.shells.values()] if each.path == shell.path]
-            self.close(*ended)
-            names = ", ".join([each.name for each in ended])
-            raise HotenvError(error.code, f"the hotenv session has ended, and so have {names}. Ask the user for: "
-                                          f"{_invocation()} serve < secrets.env; then session_open.") from None
-        result = shell.session.exec(arguments["command"], arguments.get("timeout"), stop=stop).as_dict()
-        del result["command"]  # which the agent knows
-        return result
 
 
 def _serve_mcp(options: argparse.Namespace) -> NoReturn:
@@ -3320,25 +3315,20 @@ def _serve_mcp(options: argparse.Namespace) -> NoReturn:
     os.dup2(2, 1)  # whatever prints, prints there
     ends = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
-    def leave(signum: int, frame: object) -> None:
+    def leave(*_: object) -> NoReturn:
         for each in ends:
             signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt
+        server.close(*server.shells.values())
+        os._exit(0)  # a thread may still wait for a client that does not read
 
     for each in ends:
         signal.signal(each, leave)
-    try:
-        lines, whole = open(0, "rb", closefd=False), True
-        for line in iter(lambda: lines.readline(_MCP_LINE_MAX), b""):
-            if whole and line.strip():
-                server.take(line)
-            whole = line.endswith(b"\n")  # of a line that is too long, the beginning is no JSON
-    except KeyboardInterrupt:
-        pass  # as the end of stdin
-    finally:
-        server.close(*server.shells.values())
-    sys.stderr.flush()
-    os._exit(0)  # a thread may still wait for a client that does not read
+    lines, whole = open(0, "rb", closefd=False), True
+    while line := lines.readline(_MCP_LINE_MAX):
+        if whole and line.strip():
+            server.take(line)
+        whole = line.endswith(b"\n")  # of a line that is too long, the beginning is no JSON
+    leave()
 
 
 # ==== terminal, formats ===============================================================================================
