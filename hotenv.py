@@ -2355,6 +2355,127 @@ def _first_line(path: str) -> list[str] | None:
     return (re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(.+)", text) or ["", path])[1].split()
 
 
+# ==== policy ==========================================================================================================
+# Which commands shell text has, and whether an agent may run them. Knows nothing of a shell that runs.
+#
+# What a policy looks at: tokens of shell text, and a state. In `go` a command or a reserved word may come, in
+# `command` no reserved one, in `rest` arguments, in `loop` what `for` has. It knows no more of the grammar than
+# everyday lines need: what may mean something else is refused, `case` too.
+_POLICY_DEPTH = 50  # quotes and substitutions within each other: more is no everyday line
+_POLICY_PLAIN = r"""[^`$"'\\<>#;&()] | \$(?!\() | \\. | '[^']*' | "(?: [^"`$\\] | \\. | \$(?!\() )*" """
+_POLICY_TEXT = r"""\\[^`\n] | \$\{[^{}()`$"'\\]*\} | \$\(\([^()`$"'\\]*\)\)"""
+_POLICY_QUOTED = rf"""(?xs)
+  (?P<text> {_POLICY_TEXT} | \\\n | \$(?![({{]) | [^"`$\\]+ ) | (?P<opens> ` | \$\( ) | (?P<closes> ")"""
+_POLICY_TOKEN = rf"""(?xs)
+  (?P<joins> \\\n ) | (?P<blank> [ \t]+ ) | (?P<comment> \#[^\n]* )
+| (?P<heredoc> \d*<<(?!<)(-?)[ \t]*(\\?['"]?)([\w.-]+)['"]?(?=[\s;&|<>)]) )
+| (?P<redirect> (?: \d*(?:<<<|<>|>>|>\||[<>]&|<(?![<(])|>(?!\()) | &>>? ) (?: [ \t] | \\\n )* )
+| (?P<tests> \(\( (?: [^()`$"'\\] | \$(?!\() | \([^()`$"'\\]*\) )* \)\)
+          | \[\[\s (?: (?!\[\[\s) (?: {_POLICY_PLAIN} | [&()] | [<>](?!\() ) )*? \s\]\](?=[\s;&|)]) )
+| (?P<function> [\w.:-]+[ \t]*\([ \t]*\) ) | (?P<ends> \n | [;&|]+ )
+| (?P<text> {_POLICY_TEXT} | \w+\+?=\( (?:{_POLICY_PLAIN})* \) | \$(?![({{"']) | '[^']*'
+          | \$'(?:[^'\\]|\\.)*' | [^ \t\n;&|()<>`\\'"$]+ )
+| (?P<opens> \$?" | ` | \$\( | [<>]?\((?!\s*\)) ) | (?P<closes> \) )"""
+# The state after a kind of token in a state, or in a state after a reserved word; else it stays as it is.
+_POLICY_AFTER = dict([row.split("=") for row in """
+ends/command=go ends/rest=go ends/loop=go function/go=go function/command=lost function/rest=lost function/loop=lost
+tests/go=rest tests/command=lost tests/rest=lost closes/go=lost closes/command=lost closes/rest=lost closes/loop=lost
+go/for=loop loop/do=go loop/{=go go/fi=rest go/done=rest go/}=rest go/if=go go/then=go go/else=go go/elif=go go/do=go
+go/while=go go/until=go go/!=go go/{=go go/time=go go/-p=go go/--=go
+""".split()])
+
+
+def _read_commands(text: str, at: int, ends: str, found: list[str]) -> int:
+    """Take down the first word of every simple command, also within substitutions, up to what the last
+    of `ends` closes; the place after it. ValueError: it has lost its way."""
+    import re
+    quoted = ends[-1:] == '"'
+    state, word = "rest" if quoted else "go", ""
+    heredocs: list[re.Match[str]] = []
+    while at < len(text) and len(ends) < _POLICY_DEPTH and state != "lost":
+        match = re.compile(_POLICY_QUOTED if quoted else _POLICY_TOKEN).match(text, at)
+        kind = match and match.lastgroup
+        if not match or heredocs and kind in ("opens", "closes") or word and kind == "comment":
+            break
+        start, at, sign = at, match.end(), match[0]
+        if kind == "text":
+            word += sign
+        elif kind == "opens" and sign != ends[-1:]:
+            if sign == "(" and (word or state != "go") or sign == "`" and "`" in ends:
+                break
+            at = _read_commands(text, at, ends + sign[-1].replace("(", ")"), found)
+            state, word = ("rest", "") if sign == "(" else (state, word + text[start:at])
+        elif kind != "joins":
+            state, word = _state_after(state, word, found), "> " * (kind == "redirect")
+            if sign == ends[-1:]:
+                return at
+            if kind == "heredoc":
+                heredocs.append(match)
+            state = _POLICY_AFTER.get(f"{kind}/{state}", state)
+            while sign == "\n" and heredocs:
+                dash, quote, last = heredocs.pop(0).group(5, 6, 7)
+                body = re.compile(rf"(?ms)(.*?)^{dash and '	*'}{re.escape(last)}$").match(text, at)
+                if not body or not quote and re.search(r"`|\$\(", body[1]):
+                    raise ValueError  # what it substitutes is run
+                at = body.end()
+    if at < len(text) or ends or word or state != "go":
+        raise ValueError
+    return at
+
+
+def _state_after(state: str, word: str, found: list[str]) -> str:
+    """The state after a word; where a command begins, it is taken down."""
+    import re
+    if not word or state == "rest":
+        return state
+    if state == "loop" or f"{state}/{word}" in _POLICY_AFTER:
+        return _POLICY_AFTER.get(f"{state}/{word}", state)
+    if word.startswith("> ") or re.match(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=", word):
+        return "command"
+    # What it expands to would be run; what these four begin is not known here.
+    if re.search(r"^(case|coproc|function|select)$|^(?!\[\[?$).*[`${[(*?\n]", word):
+        raise ValueError
+    found.append(re.sub(r"\\(.)|'([^']*)'|\"", r"\1\2", word))
+    return "rest"
+
+
+def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """`{"allow": [...], "deny": [...]}` from a file, or as it is. An empty list `allow` allows nothing; none, all."""
+    import json
+    given: Any = policy
+    try:
+        if isinstance(policy, str):
+            with open(policy, "rb") as file:
+                given = json.load(file)
+        for name, words in given.items():
+            "".join(words)  # TypeError: not each of them is one
+            if isinstance(words, str) or name not in ("allow", "deny"):
+                raise ValueError
+        return given
+    except OSError as error:
+        raise _system_error(error, f"cannot read the policy {_shown(str(policy))}") from None
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        pass  # what is said below
+    raise _usage('a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
+
+
+def _denied(policy: Mapping[str, list[str]], command: str) -> str:
+    """Why the policy does not let the command run, or ''."""
+    words: list[str] = []
+    if not policy:
+        return ""
+    try:
+        _read_commands(command + "\n", 0, "", words)
+    except ValueError:
+        return "its commands cannot be told apart"
+    for word in words:
+        if {word, word.rpartition("/")[2]} & {*policy.get("deny", ())}:
+            return f"{word} is denied"
+        if word not in policy.get("allow", words):
+            return f"{word} is not among the allowed"
+    return ""
+
+
 # ==== shell session ===================================================================================================
 # A live bash for whoever may use the secrets without seeing them, and one result for each command: masked, bounded,
 # audited. It is no sandbox and takes no guards.
@@ -2977,124 +3098,6 @@ def _time_limit(seconds: float) -> float:
     return seconds
 
 
-# What a policy looks at: tokens of shell text, and a state. In `go` a command or a reserved word may come, in
-# `command` no reserved one, in `rest` arguments, in `loop` what `for` has. It knows no more of the grammar than
-# everyday lines need: what may mean something else is refused, `case` too.
-_POLICY_DEPTH = 50  # quotes and substitutions within each other: more is no everyday line
-_POLICY_PLAIN = r"""[^`$"'\\<>#;&()] | \$(?!\() | \\. | '[^']*' | "(?: [^"`$\\] | \\. | \$(?!\() )*" """
-_POLICY_TEXT = r"""\\[^`\n] | \$\{[^{}()`$"'\\]*\} | \$\(\([^()`$"'\\]*\)\)"""
-_POLICY_QUOTED = rf"""(?xs)
-  (?P<text> {_POLICY_TEXT} | \\\n | \$(?![({{]) | [^"`$\\]+ ) | (?P<opens> ` | \$\( ) | (?P<closes> ")"""
-_POLICY_TOKEN = rf"""(?xs)
-  (?P<joins> \\\n ) | (?P<blank> [ \t]+ ) | (?P<comment> \#[^\n]* )
-| (?P<heredoc> \d*<<(?!<)(-?)[ \t]*(\\?['"]?)([\w.-]+)['"]?(?=[\s;&|<>)]) )
-| (?P<redirect> (?: \d*(?:<<<|<>|>>|>\||[<>]&|<(?![<(])|>(?!\()) | &>>? ) (?: [ \t] | \\\n )* )
-| (?P<tests> \(\( (?: [^()`$"'\\] | \$(?!\() | \([^()`$"'\\]*\) )* \)\)
-          | \[\[\s (?: (?!\[\[\s) (?: {_POLICY_PLAIN} | [&()] | [<>](?!\() ) )*? \s\]\](?=[\s;&|)]) )
-| (?P<function> [\w.:-]+[ \t]*\([ \t]*\) ) | (?P<ends> \n | [;&|]+ )
-| (?P<text> {_POLICY_TEXT} | \w+\+?=\( (?:{_POLICY_PLAIN})* \) | \$(?![({{"']) | '[^']*'
-          | \$'(?:[^'\\]|\\.)*' | [^ \t\n;&|()<>`\\'"$]+ )
-| (?P<opens> \$?" | ` | \$\( | [<>]?\((?!\s*\)) ) | (?P<closes> \) )"""
-# The state after a kind of token in a state, or in a state after a reserved word; else it stays as it is.
-_POLICY_AFTER = dict([row.split("=") for row in """
-ends/command=go ends/rest=go ends/loop=go function/go=go function/command=lost function/rest=lost function/loop=lost
-tests/go=rest tests/command=lost tests/rest=lost closes/go=lost closes/command=lost closes/rest=lost closes/loop=lost
-go/for=loop loop/do=go loop/{=go go/fi=rest go/done=rest go/}=rest go/if=go go/then=go go/else=go go/elif=go go/do=go
-go/while=go go/until=go go/!=go go/{=go go/time=go go/-p=go go/--=go
-""".split()])
-
-
-def _read_commands(text: str, at: int, ends: str, found: list[str]) -> int:
-    """Take down the first word of every simple command, also within substitutions, up to what the last
-    of `ends` closes; the place after it. ValueError: it has lost its way."""
-    import re
-    quoted = ends[-1:] == '"'
-    state, word = "rest" if quoted else "go", ""
-    heredocs: list[re.Match[str]] = []
-    while at < len(text) and len(ends) < _POLICY_DEPTH and state != "lost":
-        match = re.compile(_POLICY_QUOTED if quoted else _POLICY_TOKEN).match(text, at)
-        kind = match and match.lastgroup
-        if not match or heredocs and kind in ("opens", "closes") or word and kind == "comment":
-            break
-        start, at, sign = at, match.end(), match[0]
-        if kind == "text":
-            word += sign
-        elif kind == "opens" and sign != ends[-1:]:
-            if sign == "(" and (word or state != "go") or sign == "`" and "`" in ends:
-                break
-            at = _read_commands(text, at, ends + sign[-1].replace("(", ")"), found)
-            state, word = ("rest", "") if sign == "(" else (state, word + text[start:at])
-        elif kind != "joins":
-            state, word = _state_after(state, word, found), "> " * (kind == "redirect")
-            if sign == ends[-1:]:
-                return at
-            if kind == "heredoc":
-                heredocs.append(match)
-            state = _POLICY_AFTER.get(f"{kind}/{state}", state)
-            while sign == "\n" and heredocs:
-                dash, quote, last = heredocs.pop(0).group(5, 6, 7)
-                body = re.compile(rf"(?ms)(.*?)^{dash and '	*'}{re.escape(last)}$").match(text, at)
-                if not body or not quote and re.search(r"`|\$\(", body[1]):
-                    raise ValueError  # what it substitutes is run
-                at = body.end()
-    if at < len(text) or ends or word or state != "go":
-        raise ValueError
-    return at
-
-
-def _state_after(state: str, word: str, found: list[str]) -> str:
-    """The state after a word; where a command begins, it is taken down."""
-    import re
-    if not word or state == "rest":
-        return state
-    if state == "loop" or f"{state}/{word}" in _POLICY_AFTER:
-        return _POLICY_AFTER.get(f"{state}/{word}", state)
-    if word.startswith("> ") or re.match(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=", word):
-        return "command"
-    # What it expands to would be run; what these four begin is not known here.
-    if re.search(r"^(case|coproc|function|select)$|^(?!\[\[?$).*[`${[(*?\n]", word):
-        raise ValueError
-    found.append(re.sub(r"\\(.)|'([^']*)'|\"", r"\1\2", word))
-    return "rest"
-
-
-def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """`{"allow": [...], "deny": [...]}` from a file, or as it is. An empty list `allow` allows nothing; none, all."""
-    import json
-    given: Any = policy
-    try:
-        if isinstance(policy, str):
-            with open(policy, "rb") as file:
-                given = json.load(file)
-        for name, words in given.items():
-            "".join(words)  # TypeError: not each of them is one
-            if isinstance(words, str) or name not in ("allow", "deny"):
-                raise ValueError
-        return given
-    except OSError as error:
-        raise _system_error(error, f"cannot read the policy {_shown(str(policy))}") from None
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        pass  # what is said below
-    raise _usage('a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
-
-
-def _denied(policy: Mapping[str, list[str]], command: str) -> str:
-    """Why the policy does not let the command run, or ''."""
-    words: list[str] = []
-    if not policy:
-        return ""
-    try:
-        _read_commands(command + "\n", 0, "", words)
-    except ValueError:
-        return "its commands cannot be told apart"
-    for word in words:
-        if {word, word.rpartition("/")[2]} & {*policy.get("deny", ())}:
-            return f"{word} is denied"
-        if word not in policy.get("allow", words):
-            return f"{word} is not among the allowed"
-    return ""
-
-
 # ==== mcp =============================================================================================================
 # The Model Context Protocol on stdio over shell sessions: one JSON message a line, and nothing else ever on stdout.
 #
@@ -3268,8 +3271,8 @@ class _McpServer:
         except HotenvError as error:
             content = str(error)
         except Exception as error:  # its text might quote a value, as a traceback would
-            content = f"internal error: {type(error).__name__}"
-        if not shell.session:
+            content = getattr(error, "strerror", None) or f"internal error: {type(error).__name__}"
+        if not shell.session or shell.name not in self.shells:  # it was closed meanwhile
             self.close(shell)
         self._running.pop(repr(number), None)
         if not stop.is_set():
