@@ -112,7 +112,7 @@ class _NotBelieved(HotenvError):
 
 
 class _Afterwards(BaseException):
-    """Holds what is to be done once all is cleaned up, and nothing of ours is on the stack."""
+    """A function and its arguments, for when all is cleaned up and nothing of ours is on the stack."""
 
 
 def _die_of(signum: int) -> NoReturn:
@@ -1638,8 +1638,9 @@ def _sign_as_guarded() -> None:
         import resource
         hard = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1] % (1 << 62)  # -1 says that there is none
         hard -= (hard - GUARD_SIGN) % 4096
-        if hard > 0:  # else somebody has set it too low to say anything
-            resource.setrlimit(resource.RLIMIT_MSGQUEUE, (hard, hard))
+        if hard < 0:
+            raise HotenvError(1, "`ulimit -q` is too low: it is what tells a session who is under guards")
+        resource.setrlimit(resource.RLIMIT_MSGQUEUE, (hard, hard))
 
 
 # ==== hermetic ========================================================================================================
@@ -2142,10 +2143,13 @@ def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[
     flags += [f"--fs-readonly={path}" for path in [environ.get("HERMETIC_FS_ROOT")] if path]
     sources = [asked]
     for where, given in ("HERMETIC_FLAGS", flags), ("the configuration file", _config_flags()):
-        if {"-h", "--help"} & set(given):
-            raise _usage(f"{where}: there is no guard that is called help")
-        if given:  # else a parser would be made for nothing, and takes a millisecond
-            sources.append(_with_guards(_parser(where, "")).parse_args(given))
+        try:
+            if {"-h", "--help"} & set(given):
+                raise _usage("there is no guard that is called help")
+            if given:  # else a parser would be made for nothing, and takes a millisecond
+                sources.append(_with_guards(_parser("hermetic", "")).parse_args(given))
+        except HotenvError as error:
+            raise _usage(f"{where}: {error}") from None
     words: list[str] = []
     closed: set[str] = set()  # what no lower source can open, nor choose
     for source in sources:
@@ -2199,17 +2203,17 @@ def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str],
     sealed = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), os.environ.get("HOTENV_SOCKET"), socket_path,
               _tried(_read_marker, _find_marker() or "")]
     words += [f"sealed={os.path.abspath(path)}" for path in sealed if path]
-    words += [f"secret={name}" for name in secrets or ()]
+    import re
+    words += [f"secret={name}" for name in secrets or [*filter(re.compile(_SECRET, re.I).fullmatch, env)]]
     if "\n" in "".join(words):
         raise HotenvError(1, "a path with a line break in it cannot be guarded")
     _Guarded.text = "\n\n".join(filter(None, [os.environ.get("HOTENV_GUARDS"), "\n".join(words)]))
     env = {**env, **_carried(env)}
     _sign_as_guarded()
-    how = {"path": [], "module": ["-m"], "call": [f"{_Guarded.home}/sitecustomize.py", kind]}
-    if kind in how:
+    if kind not in ("program", "python"):
         if secrets is None and not sys.flags.isolated + sys.flags.no_site + sys.flags.ignore_environment:
-            raise _Afterwards(lambda: _run_here(kind, argv, env, guards))
-        argv = [sys.executable, *how[kind], *argv]
+            raise _Afterwards(_run_here, kind, argv, env, guards)
+        argv = [sys.executable, f"{_Guarded.home}/sitecustomize.py", kind, *argv]
     kernel = _guard_in_kernel(guards, argv[0], kind != "program")
     if kernel and "no-subprocess" in guards:
         kernel.execute(argv, env)
@@ -2257,8 +2261,9 @@ def _run_here(kind: str, argv: list[str], env: dict[str, str], guards: list[str]
 def _place_loader() -> str:
     """A directory that is closed to the guarded, with the loader, a copy of this file, and Python's .pyc of both."""
     import zlib
-    loader: Any = __loader__  # type: ignore[name-defined]
-    runtime, source = _runtime_dir(), loader.get_data(os.path.abspath(__file__))
+    with open(__file__, "rb") as own:  # by its path: shellenv's function gives a module no loader
+        source = own.read()
+    runtime = _runtime_dir()
     home = f"{runtime}/guards-{zlib.crc32(source):08x}"
     if not os.path.isdir(home + "/__pycache__"):
         import shutil
@@ -2291,9 +2296,10 @@ def _resolve_target(target: list[str], path: str) -> tuple[str, list[str]]:
     if not found:
         from importlib import metadata
         from importlib.machinery import PathFinder
-        for entry in (entry for each in metadata.distributions() for entry in each.entry_points):
-            if (entry.group, entry.name) == ("console_scripts", name):
-                return "call", [entry.value.partition("[")[0].strip(), *target[1:]]
+        for distribution in metadata.distributions():
+            for entry in distribution.entry_points:
+                if (entry.group, entry.name) == ("console_scripts", name):
+                    return "call", [entry.value.partition("[")[0].strip(), *target[1:]]
         if not PathFinder.find_spec(name.partition(".")[0], [os.getcwd(), *sys.path]):
             raise FileNotFoundError(errno.ENOENT, "no program on PATH, and no module of this Python", name)
         return "module", target
@@ -3425,7 +3431,7 @@ def _exit_status(work: Callable[..., int], *args: Any) -> int:
     try:
         return work(*args)
     except _Afterwards as left:
-        rest: Callable[[], int] = left.args[0]
+        work, args = left.args[0], left.args[1:]
     except HotenvError as error:
         _say(str(error))
         return error.code
@@ -3441,7 +3447,7 @@ def _exit_status(work: Callable[..., int], *args: Any) -> int:
         *_, (_, line) = traceback.walk_tb(error.__traceback__)
         _say(f"internal error: {type(error).__name__} at line {line}; please report it")
         return EXIT_SYSTEM
-    return rest()
+    return work(*args)
 
 
 def _command(argv: list[str]) -> int:
@@ -3461,21 +3467,24 @@ def _command(argv: list[str]) -> int:
         return _write(1, _TOPICS[topic])
     if topic in commands:
         return commands[topic](["--help"])
-    raise _usage(f"help: nothing about {_shown(topic)}: try {', '.join([*_TOPICS, *commands])}")
+    raise _usage(f"help: nothing about {_shown(topic)}: try {', '.join({**_TOPICS, **commands})}")
 
 
 def _meant(argv: list[str], commands: list[str]) -> str:
     import difflib
-    others = {"start": "serve", "up": "serve", "exec": "run", "get": "dump", "show": "dump",
+    others = {"start": "serve", "up": "serve", "exec": "run --", "get": "dump", "show": "dump",
               "env": "dump", "list": "status", "end": "stop", "kill": "stop", "down": "stop"}
-    name, rest = argv[0], [*map(_shown, argv[1:])]
-    near = difflib.get_close_matches(name.lower(), [*commands, "help", "version"], 1)
-    meant = others.get(name) or "".join(near)
-    if name == "--" or not meant and ("/" in name or _which(name, os.environ.get("PATH", ""))):
-        meant, rest = "run --", [_shown(name)] * (name != "--") + rest
-    if meant:
-        return f"did you mean `{' '.join([_invocation(), meant, *rest])}`?"
-    return f"there are {', '.join(commands)}; see: {_invocation()} --help"
+    name, *rest = words = [*map(_shown, argv)]
+    near = difflib.get_close_matches(argv[0].lower(), [*commands, "help", "version"], 1)
+    if name == "--":
+        words = ["run", *words]
+    elif name in others or near:
+        words = [*others.get(name, *near[:1]).split()[:1 + ("--" not in rest)], *rest]
+    elif _which(argv[0], os.environ.get("PATH", "")):
+        words = ["run", "--", *words]
+    else:
+        return f"there are {', '.join(commands)}; see: {_invocation()} --help"
+    return f"did you mean `{' '.join([_invocation(), *words])}`?"
 
 
 def _parse_duration(text: str) -> float:
@@ -3515,15 +3524,19 @@ def _serve(argv: list[str]) -> int:
     _find_marker()  # raises where the current directory has been removed
     if os.path.lexists(MARKER) and not options.force:
         raise _refusal()
-    _call_c("prctl", 15, b"hotenv")  # PR_SET_NAME: for `ps` and pkill
+    _tried(_name_process, "hotenv")  # for `ps`, pkill and `stop`
     _harden()
     _call_c("mallopt", -3, 1 << 17)  # M_MMAP_THRESHOLD: what is large leaves no trace once freed
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is there yet to clean up
     response, count = _read_environment(options.prompt)
-    if options.background:
-        return _serve_in_background(options, response, count)
-    return _outlive_script(_hold, options, response, count)
+    work = _serve_in_background if options.background else _hold
+    return _outlive_script(work, options, response, count)
+
+
+def _name_process(name: str) -> None:
+    with open("/proc/self/comm", "w") as file:
+        file.write(name)
 
 
 def _read_environment(prompt: bool) -> tuple[bytes, int]:
@@ -3532,7 +3545,7 @@ def _read_environment(prompt: bool) -> tuple[bytes, int]:
         _say("type NAME=value lines, then Ctrl-D. All is seen; to hide a value: NAME=? and --prompt")
     data = bytearray()
     try:
-        for piece in iter(lambda: os.read(0, 1 << 20), b""):
+        while piece := os.read(0, 1 << 20):
             data += piece
             if len(data) > MAX_INPUT:
                 raise HotenvError(EXIT_INPUT, f"stdin has over {MAX_INPUT >> 20} MiB: the right file?")
@@ -3553,7 +3566,10 @@ def _read_environment(prompt: bool) -> tuple[bytes, int]:
 def _refusal() -> HotenvError:
     state = f"and its session still answers: use it, or end it with `{_invocation()} stop`"
     try:
-        _connect(_Session(_read_marker(MARKER))).close()
+        sock, _, process = _server_of(_Session(_read_marker(MARKER)), None)
+        sock.close()
+        if process == "T":
+            state = f"and its session is stopped (Ctrl-Z?): `fg`, or end it with `{_invocation()} stop`"
     except HotenvError as error:
         gone = error.code == EXIT_UNREACHABLE
         state = "but nobody answers there any more" if gone else f"but cannot be believed ({error})"
@@ -3583,7 +3599,7 @@ def _hold(options: argparse.Namespace, response: bytes, count: int) -> int:
         listener = files.bind()
         output = 0 if options.log is None else _open_private(options.log, "log")  # 0: /dev/null
         if signals.received:  # not later: with --force, publish ends another session
-            raise _Afterwards(lambda: _die_of(signals.received))
+            raise _Afterwards(_die_of, signals.received)
         files.stamp(time.time() + min(options.timeout, options.max_age))
         files.publish(options.force)  # from here on there is a session: a signal ends it
         variables = f"{count} variable{'s' * (count != 1)}"
@@ -3635,7 +3651,10 @@ def _serve_in_background(options: argparse.Namespace, response: bytes, count: in
     os.setsid()
     os.dup2(report, 3)
     os.closerange(4, 1 << 16)  # a lock or a pipe of the caller's is not to be held
-    return _outlive_script(_hold, options, response, count)
+    return _hold(options, response, count)
+
+
+_VALUED = "--only --pass --define --bin --no-mask --socket --peer-uid --allow-domain --fs-write --profile".split()
 
 
 def _split(command: str, argv: list[str]) -> tuple[list[str], list[str]]:
@@ -3643,7 +3662,9 @@ def _split(command: str, argv: list[str]) -> tuple[list[str], list[str]]:
     at = argv.index("--") if "--" in argv else len(argv)
     own, target = argv[:at], argv[at + 1:]
     if not target and not {"-h", "--help"} & set(own):
-        at = next((at for at, word in enumerate(own) if not word.startswith("-")), len(own))
+        at = 0
+        while own[at:] and own[at].startswith("-"):
+            at += 1 + (own[at] in _VALUED)
         typed = " ".join(map(_shown, [command, *own[:at], "--", *(own[at:] or ["COMMAND..."])]))
         raise _usage(f"{command}: what to run goes after `--`, options before it: {_invocation()} {typed}")
     return own, target
@@ -3654,7 +3675,15 @@ def _as_utf8(word: str) -> str:
     return os.fsencode(word).decode("utf-8", "surrogateescape")
 
 
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = _as_utf8(text).partition("=")
+    if not name or not equals:
+        raise _usage("--define takes NAME=VALUE, and --remote NAME=CMD")
+    return name, value
+
+
 _REPEATED: dict[str, Any] = {"action": "append", "default": [], "type": _as_utf8}
+_ASSIGNED: dict[str, Any] = {**_REPEATED, "type": _assignment}
 _NAMES: dict[str, Any] = {"action": "extend", "default": [], "metavar": "NAMES",  # with commas, repeated, or both
                           "type": lambda text: [name.strip() for name in _as_utf8(text).split(",")]}
 
@@ -3663,8 +3692,7 @@ def _run(argv: list[str]) -> int:
     own, command = _split("run", argv)
     host = _host_environment()
     if not own:  # the form of every day: argparse would cost 5 ms
-        host.update(fetch("run", [*map(_as_utf8, command)]))
-        _exec(command, host)
+        _exec(command, {**host, **fetch("run", [*map(_as_utf8, command)])})
     from functools import partial
     options = _run_options(own)
     try:
@@ -3675,7 +3703,7 @@ def _run(argv: list[str]) -> int:
             raise
         _say(f"{str(error).split(';')[0]}; running without one")
         snapshot, options.only, options.no_mask = {}, [], []
-    define = {**_chosen(snapshot, options.only), **dict([text.partition("=")[::2] for text in options.define])}
+    define = {**_chosen(snapshot, options.only), **dict(options.define)}
     kept = [name for name in host if not options.isolated or _matches(name, options.pass_through)]
     env = build_isolated_env(host, kept, define, options.bin)
     become: Callable[[], NoReturn] = partial(_exec, command, env)
@@ -3698,7 +3726,7 @@ def _run_options(own: list[str]) -> argparse.Namespace:
     add("--only", **_NAMES, help="hand over these alone: NAME,PREFIX*,... (no boundary)")
     add("--isolated", action="store_true", help="start from an allowlist (PATH, HOME, TERM, ...)")
     add("--pass", **_NAMES, dest="pass_through", help="with --isolated: these of yours too")
-    add("--define", **_REPEATED, metavar="NAME=VALUE", help="set a variable that is no secret: `ps` shows it")
+    add("--define", **_ASSIGNED, metavar="NAME=VALUE", help="set a variable that is no secret: `ps` shows it")
     add("--bin", **_REPEATED, metavar="DIR", help="put a directory before PATH")
     add("--mask", action="store_true", help="hide the values in output to a file or a pipe")
     add("--no-mask", **_NAMES, help="with --mask: let these be seen")
@@ -3710,7 +3738,6 @@ def _run_options(own: list[str]) -> argparse.Namespace:
     for wrong, message in (
             (options.words and not guarded, "no guard is on: see hotenv hermetic --help"),
             (options.pass_through and not options.isolated, "--pass goes with --isolated"),
-            (any([text.find("=") < 1 for text in options.define]), "--define takes NAME=VALUE"),
             ("" in options.bin, "--bin takes a directory, and an empty name would be this one"),
             (options.no_mask and not options.mask, "--no-mask goes with --mask")):
         if wrong:
@@ -3752,11 +3779,11 @@ def _server_of(session: _Session, peer_uid: int | None) -> tuple[socket.socket, 
         row = os.popen(f"ps -o state=,command= -p {pid}").read()
         return sock, pid, row[:1] * ("hotenv" in row)
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            name, _, rest = file.read().partition(b"(")[2].rpartition(b") ")
+        with open(f"/proc/{pid}/stat", errors="replace") as file:
+            name, state = file.read().split()[1:3]
     except OSError:
         return sock, pid, ""
-    return sock, pid, rest[:1].decode() * (name == b"hotenv")
+    return sock, pid, state * (name == "(hotenv)")
 
 
 def _look(session: _Session, peer_uid: int | None, about: dict[str, Any]) -> None:
@@ -3783,7 +3810,7 @@ def _all_sessions(options: argparse.Namespace) -> list[_Session]:
     if options.socket:
         raise _usage("--all is every session, --socket names one: take either")
     paths = []
-    for base in {_runtime_base(), f"/tmp/hotenv-{os.geteuid()}"}:
+    for base in {_runtime_base(), f"/tmp/hotenv-{os.geteuid()}", f"/run/user/{os.geteuid()}/hotenv"}:
         found = _tried(os.stat, base)
         if found and _ours(found.st_uid):
             paths += glob.glob(f"{glob.escape(base)}/{'[0-9a-f]' * 8}.sock")
@@ -3809,13 +3836,15 @@ def _status(argv: list[str]) -> int:
         except HotenvError as error:
             failure = failure if options.all else error
     live = any([each["live"] for each in found])
+    if options.quiet:
+        return 0 if live else failure.code
     if options.json:
         _write(1, json.dumps(found if options.all else found[0], indent=2) + "\n")
-    elif not options.quiet and (options.all or live):
+    elif options.all or live:
         _write(1, "\n".join(map(_status_lines, found)))
-    if not live and not options.quiet:
+    if not live:
         raise failure
-    return 0 if live else failure.code
+    return 0
 
 
 def _status_lines(found: Mapping[str, Any]) -> str:
@@ -3853,12 +3882,8 @@ def _stop(argv: list[str]) -> int:
 
 
 def _end_session(session: _Session, peer_uid: int | None) -> None:
-    import select
     shown, (sock, pid, state) = _shown(session.path), _server_of(session, peer_uid)
-    if not select.select([sock], [], [], 0)[0]:  # not ended: the process is that of `state`
-        if not state:
-            raise HotenvError(EXIT_SYSTEM, f"{shown} is forwarded, or of another pid namespace: run `stop` where "
-                                           "the session was started")
+    if state:
         try:
             os.kill(pid, _signal.SIGTERM)
             os.kill(pid, _signal.SIGCONT)  # a stopped one would wait with its end
@@ -3866,7 +3891,10 @@ def _end_session(session: _Session, peer_uid: int | None) -> None:
             pass  # it has ended meanwhile
         except PermissionError:
             raise HotenvError(EXIT_SYSTEM, f"who serves {shown} is not yours to end") from None
-        select.select([sock], [], [], EXCHANGE_TIME)  # ends with the process, all cleaned up
+    elif os.path.exists(session.path):  # else it has just ended
+        raise HotenvError(EXIT_SYSTEM, f"{shown} is forwarded, of another pid namespace, or hidden in /proc (process "
+                                       f"{pid} answers): run `stop` where the session was started")
+    _tried(sock.recv, 1)  # the connection ends with the process, all cleaned up
     sock.close()
     give_up = time.monotonic() + EXCHANGE_TIME
     while os.path.exists(session.path):
@@ -3912,12 +3940,10 @@ def _mcp(argv: list[str]) -> int:
     add = parser.add_argument
     add("--policy", metavar="FILE", type=_load_policy, help='{"allow": [...], "deny": [...]}: first words; advisory')
     add("--audit", metavar="FILE", help="append a JSON line at the start and end of each command")
-    add("--remote", **_REPEATED, metavar="NAME=CMD", help="let the agent open a shell by CMD, such as `ssh -T host`")
+    add("--remote", **_ASSIGNED, metavar="NAME=CMD", help="let the agent open a shell by CMD, such as `ssh -T host`")
     add("--no-mask", **_NAMES, help="let these values be seen: NAME,PREFIX*,...")
     options = parser.parse_args(argv)
-    options.remote = dict([text.partition("=")[::2] for text in options.remote])
-    if not all([*options.remote, *options.remote.values()]):
-        raise _usage("mcp: --remote takes NAME=CMD")
+    options.remote = dict(options.remote)
     _serve_mcp(options)
 
 
