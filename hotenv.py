@@ -1164,46 +1164,48 @@ def _spellings(text: str) -> Iterator[bytes]:
     import re
     from base64 import b64encode
     raw = _encoded(text)
-    yield from (raw, raw.hex().encode())
-    for offset, shared in ((0, 0), (1, 2), (2, 3)):  # also within other base64, as user:secret
+    yield from (raw, raw.hex().encode(), raw.rstrip(b"/").replace(b"//", b"/"))  # the last in a path
+    for offset, shared in (0, 0), (1, 2), (2, 3):  # also within other base64, as user:secret
         padded = b64encode(bytes(offset) + raw)[shared:]
         known = padded[:(offset + len(raw)) * 8 // 6 - shared]  # whatever comes after
-        for form in (known, padded.rstrip(b"="), padded):
+        for form in known, padded.rstrip(b"="), padded:
             yield from (form, form.translate(bytes.maketrans(b"+/", b"-_")))
     whole = b64encode(raw)[:len(raw) * 8 // 6]  # wrapped, as openssl and base64 do
-    yield from [whole[at:at + size] for size in (64, 76) for at in range(0, len(whole), size)]
-    for coded in [_encoded(json.dumps(text, ensure_ascii=yes)[1:-1]) for yes in (True, False)]:
+    for size in 64, 76:
+        for at in range(0, len(whole), size):
+            yield whole[at:at + size]
+    for escaped in True, False:
+        coded = _encoded(json.dumps(text, ensure_ascii=escaped)[1:-1])
         yield from (coded, coded.replace(b"/", rb"\/"))  # PHP
         yield coded.replace(b"<", rb"\u003c").replace(b">", rb"\u003e").replace(b"&", rb"\u0026")  # Go
-    for shown in (repr(text), ascii(text), repr(raw)[1:]):
+    for shown in repr(text), ascii(text), repr(raw)[1:]:
         coded = _encoded(shown[1:-1])
         plain = coded.replace(rb"\'", b"'")  # which quote is escaped depends on others
         yield from (coded, plain, plain.replace(b"'", rb"\'"))
     html = raw.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;")
-    for double, single in ((b'"', b"'"), (b"&quot;", b"&#x27;"), (b"&#34;", b"&#39;")):
+    for double, single in (b'"', b"'"), (b"&quot;", b"&#x27;"), (b"&#34;", b"&#39;"):
         yield html.replace(b'"', double).replace(b"'", single)
-    for kept in (rb"\w.~-", rb"\w.~/-", rb"\w.!~*'()-", rb"\w.*-"):  # URLs of Python, JavaScript, forms
+    for kept in rb"\w.~-", rb"\w.~/-", rb"\w.!~*'()-", rb"\w.*-":  # URLs of Python, JavaScript, forms
         percent = re.sub(rb"[^%s]" % kept, lambda found: b"%%%02X" % ord(found[0]), raw)
         yield from (percent, percent.replace(b"%20", b"+"))
     yield raw.replace(b"'", rb"'\''")  # `set -x`, `export -p` of dash
     yield raw.replace(b"'", b"'\"'\"'")  # shlex.quote
     yield re.sub(rb'([\\"$`])', rb"\\\1", raw)  # `declare -p`, `export -p` of bash
-    for plain in (rb"", rb"#~"):  # `printf %q`: these two only where a word begins
+    for plain in rb"", rb"#~":  # `printf %q`: these two only where a word begins
         yield re.sub(rb"([^\w%%+./:=@%s\x80-\xff-])" % plain, rb"\\\1", raw)
-    dollar = repr(raw)[2:-1].replace("\\'", "'").replace("'", "\\'")
-    named = {"07": "a", "08": "b", "0b": "v", "0c": "f", "1b": "E"}
-    yield re.sub(r"(?<!\\)((?:\\\\)*\\)x(..)", lambda found: found[1] + (
-        named.get(found[2]) or f"{int(found[2], 16):03o}"), dollar).encode()  # bash's $'...'
+    dollar = {code: f"\\{code:03o}" for code in (*range(32), *range(127, 256))}
+    dollar.update(zip(b"\a\b\t\n\v\f\r\x1b'\\", r"\a \b \t \n \v \f \r \E \' \\".split()))
+    yield raw.decode("latin-1").translate(dollar).encode()  # bash's $'...'
 
 
 def _forms(value: str) -> Iterator[bytes]:
     """All that is looked for on behalf of a value: each spelling of it and of its lines."""
-    texts = {value, *map(str.strip, value.splitlines())}
-    forms = [form for text in texts if len(text) >= _SHORTEST_FORM for form in _spellings(text)]
-    for form in [form for form in forms if len(form) >= _SHORTEST_FORM]:
-        yield form[-_LONGEST_FORM:]
-        for at in range(0, len(form) - _LONGEST_FORM, _LONGEST_FORM):
-            yield form[at:at + _LONGEST_FORM]
+    for text in {value, *map(str.strip, value.splitlines())}:
+        for form in _spellings(text):
+            if min(len(text), len(form)) >= _SHORTEST_FORM:
+                yield form[-_LONGEST_FORM:]
+                for at in range(0, len(form) - _LONGEST_FORM, _LONGEST_FORM):
+                    yield form[at:at + _LONGEST_FORM]
 
 
 class Redactor:
@@ -1218,7 +1220,6 @@ class Redactor:
 
     def __init__(self, env: Mapping[str, str], skip: Iterable[str] = ()) -> None:
         import re
-        from itertools import groupby
         skipped, everyday = list(skip), frozenset(_NO_SECRETS.split())
         self.unmaskable: list[str] = []
         self._names: dict[bytes, str] = {}  # of each form
@@ -1235,18 +1236,20 @@ class Redactor:
             else:
                 for form in _forms(value):
                     self._names.setdefault(form, name)
-        self._sorted = sorted(self._names)
-        self.longest: int = max(map(len, [*self._sorted, *self._short]), default=0)
-        self._matchers: dict[bytes, Any] = {}  # forms by their first 8 bytes, longest first
+        self.longest: int = max(map(len, [*self._names, *self._short]), default=0)
+        self._sorted, before = sorted(self._names), b""
+        self._shorter: dict[bytes, bytes] = {}  # form -> the longest that it begins with, or none
         self._offsets: dict[int, set[int]] = {}  # four-byte word -> where in a form's beginning
-        for start, forms in groupby(reversed(self._sorted), lambda form: form[:8]):
-            self._matchers[start] = re.compile(b"|".join(map(re.escape, forms))).match
+        for form in self._sorted:
+            while not form.startswith(before):
+                before = self._shorter[before]
+            self._shorter[form], before = before, form
             for offset in range(4):
-                word = int.from_bytes(start[offset:offset + 4], sys.byteorder)
+                word = int.from_bytes(form[offset:offset + 4], sys.byteorder)
                 self._offsets.setdefault(word, set()).add(offset)
-        # At the end of a buffer: what is too short to have a word in it, or is one itself.
-        self._ends = {form[:size] for form in (*[start[:7] for start in self._matchers], *self._short)
-                      for size in range(1, len(form) + 1)}
+        # At the end of a buffer: what is too short to have a word in it, or a word that may go on.
+        begun = [*[form[:8] for form in self._sorted], *[word + b" " for word in self._short]]
+        self._ends = {each[:size] for each in begun for size in range(1, len(each))}
         self._last: int = max(map(len, self._ends), default=0)
         self._is_border = re.compile(rb"(?!(?<=\w)\w)").match  # no word goes on across it
 
@@ -1271,22 +1274,24 @@ class Redactor:
         """Every place in `data` as (start, end, name), and where begins what may become part of one.
         The first byte of `data` is only there to say whether a word goes on behind it."""
         from bisect import bisect_right
-        places, held, near = [], len(data), len(data) - self.longest
+        places, held = [], len(data)
         words = memoryview(data)[:len(data) & ~3].cast("I")
         starts: list[int] = []  # of what may be a form
         for base in range(0, len(words), 1024):  # most blocks of a log have no word of any form
             block = words[base:base + 1024]
             if not self._offsets.keys().isdisjoint(block):
                 starts += [index * 4 - offset for index, word in enumerate(block, base)
-                           if word in self._offsets for offset in self._offsets[word]]
-        for start in [start for start in starts if start > 0]:
-            match = self._matchers.get(data[start:start + 8])
-            if match and (found := match(data, start)):
-                places.append((start, found.end(), self._names[found[0]]))
-            if near < start < held:
-                after = bisect_right(self._sorted, data[start:])
-                if after < len(self._sorted) and self._sorted[after].startswith(data[start:]):
-                    held = start  # a form begins with the rest, and goes on
+                           if word in self._offsets for offset in self._offsets[word] if offset < index * 4]
+        for start in starts:
+            rest = data[start:start + self.longest]
+            after = bisect_right(self._sorted, rest)
+            form = self._sorted[after - 1]
+            while not rest.startswith(form):
+                form = self._shorter[form]
+            if form:
+                places.append((start, start + len(form), self._names[form]))
+            if after < len(self._sorted) and self._sorted[after].startswith(rest):
+                held = min(held, start)  # a form begins with the rest, and goes on
         for word, name in self._short.items():
             start = 0
             while (start := data.find(word, start + 1)) > 0:
@@ -1317,11 +1322,12 @@ class _Stream:
         data, out = self._data + piece, []
         places, held = self._redactor.find(data)
         held = max(held, len(data) * last)
-        for start, end, name in [*[place for place in places if place[0] < held], (held, held, "")]:
-            if start > self._done:
-                out.append(data[self._done:start])
-                self._done, self._name = start, ""
-            if end > self._done:
+        for start, end, name in [*places, (held, held, "")]:
+            plain = min(start, held)
+            if plain > self._done:
+                out.append(data[self._done:plain])
+                self._done, self._name = plain, ""
+            if start < held and end > self._done:
                 out += [b"[hidden:%s]" % name.encode("utf-8", "replace")] * (name != self._name)
                 self._done, self._name = end, name
         self._data = data[held - 1:]
@@ -1337,22 +1343,21 @@ class _Stream:
 # the group and stop too: the shell sees it. Only a session's leader (a container's first process, a service) cannot
 # leave: there we hand on all but what a keyboard may have sent, and who signals that group signals the command twice.
 
-_HANDED_ON = _signal.valid_signals() - {
-    _signal.SIGKILL, _signal.SIGSTOP, _signal.SIGCHLD, _signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGILL,
-    _signal.SIGTRAP, _signal.SIGABRT, _signal.SIGBUS, _signal.SIGFPE, _signal.SIGSEGV, _signal.SIGSYS}
-_ENDING = _HANDED_ON - {_signal.SIGTSTP, _signal.SIGTTIN, _signal.SIGTTOU, _signal.SIGCONT, _signal.SIGWINCH,
-                        _signal.SIGURG}
+_CAUGHT = _signal.valid_signals() - {  # but what cannot be, and what a fault of our own raises
+    _signal.SIGKILL, _signal.SIGSTOP, _signal.SIGILL, _signal.SIGTRAP, _signal.SIGABRT, _signal.SIGBUS,
+    _signal.SIGFPE, _signal.SIGSEGV, _signal.SIGSYS}
+_ENDING = _CAUGHT - {_signal.SIGCHLD, _signal.SIGTSTP, _signal.SIGTTIN, _signal.SIGTTOU, _signal.SIGCONT,
+                     _signal.SIGWINCH, _signal.SIGURG}
 _KEYBOARD = (_signal.SIGINT, _signal.SIGQUIT, _signal.SIGTSTP, _signal.SIGWINCH)  # and what a terminal sends
 
 
 def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
     """Has a child `become` the command and masks its output; returns its exit status, or dies as it did."""
-    routes = _masked_routes()
-    if not routes:
+    channels = [_Channel(targets, redactor.stream()) for targets in _masked_routes()]
+    if not channels:
         become()  # in our place: nothing is to be masked
-    blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, (*_HANDED_ON, _signal.SIGCHLD))
+    blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, _CAUGHT)
     before = _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it loses the exit status
-    channels = [_Channel(targets, redactor.stream()) for targets in routes]
     helper = _found_group()  # before the child: where this fails, nothing has been run
     child = os.fork()
     if not child:
@@ -1402,9 +1407,9 @@ class _Command:
         self.wake, end = os.pipe()
         os.set_blocking(end, False)
         _signal.set_wakeup_fd(end, warn_on_full_buffer=False)
-        self.leave_group(helper)
+        _leave_group(helper)
         _harden()  # after the forks: a core of ours would hold the values
-        for signum in (*_HANDED_ON, _signal.SIGCHLD):
+        for signum in _CAUGHT:
             if _signal.getsignal(signum) != _signal.SIG_IGN:
                 _signal.signal(signum, lambda *_: None)  # `heed` finds its number in the pipe
         self.follow()
@@ -1428,21 +1433,15 @@ class _Command:
                 return
             if not os.WIFSTOPPED(status):
                 self.status = status
-            try:
-                if self.status is None:  # only at a terminal is there a shell that would continue us
-                    os.close(os.open(os.ctermid(), os.O_RDWR | os.O_NOCTTY))
-                os.setpgid(0, self.group)  # back to the child's
-            except OSError:
-                continue  # we lead a session and never left, or the group is empty
-            if self.status is None:
+                _tried(os.setpgid, 0, self.group)  # back to the child's, if anybody is left in it
+                return
+            try:  # only at a terminal is there a shell that would continue us
+                os.close(os.open(os.ctermid(), os.O_RDWR | os.O_NOCTTY))
+                os.setpgid(0, self.group)
                 os.kill(os.getpid(), _signal.SIGSTOP)
-                self.leave_group(_found_group())
-
-    def leave_group(self, helper: int) -> None:
-        if helper:
-            os.setpgid(0, helper)
-            os.kill(helper, _signal.SIGKILL)
-            os.waitpid(helper, 0)
+                _leave_group(_found_group())
+            except OSError:
+                pass  # we lead a session and never left, or can leave no more
 
 
 def _found_group() -> int:
@@ -1455,6 +1454,13 @@ def _found_group() -> int:
         os._exit(0)
     os.setpgid(helper, helper)
     return helper
+
+
+def _leave_group(helper: int) -> None:
+    if helper:
+        os.setpgid(0, helper)
+        os.kill(helper, _signal.SIGKILL)
+        os.waitpid(helper, 0)
 
 
 class _Channel:
@@ -1470,8 +1476,8 @@ class _Channel:
         self.portion = _MASK_STEP if stat.S_ISREG(os.fstat(self.target).st_mode) else PIPE_BUF
         os.set_blocking(self.source, False)
 
-    def read(self, most: int = _MASK_STEP) -> None:
-        data = _tried(os.read, self.source, most) or b""  # refused: it is empty, the child has ended
+    def read(self) -> None:
+        data = _tried(os.read, self.source, 1 << 20) or b""  # all; refused: it is empty, the child has ended
         self.pending += self.stream.feed(data)
         if not data:
             self.close()
@@ -1501,8 +1507,8 @@ def _attend(command: _Command, channels: list[_Channel]) -> int:
         poller, doors = select.poll(), {command.wake: command.heed}
         poller.register(command.wake, select.POLLIN)
         for channel in channels:
-            if command.status is not None and channel.source >= 0:
-                channel.read(1 << 20)  # what is in there now is the rest, whoever still holds its end
+            if command.status is not None:
+                channel.read()  # the rest, whoever still holds its end
                 channel.close()
             if channel.pending:
                 doors[channel.target] = channel.write
@@ -1550,22 +1556,21 @@ class _Kernel:
         self.ctypes, self.libc = ctypes, ctypes.CDLL(None, use_errno=True)
         words = (_CALLS + _ATTRIBUTE_CALLS).split()
         self.numbers = dict(zip(words[::3], map(int, words[1 + column::3])))
-        self.path = ctypes.create_string_buffer(os.fsencode(path))  # of what may be executed
+        self.path = os.fsencode(path)  # of what may be executed
 
     def call(self, name: str, *args: int | bytes | None) -> int:
-        long = self.ctypes.c_long
-        words = [long(arg) if isinstance(arg, int) else arg for arg in args]  # bytes: their address
-        result = self.libc.syscall(long(self.numbers[name]), *words)
+        word = self.ctypes.c_void_p.from_param  # of bytes, their address
+        result = self.libc.syscall(word(self.numbers[name]), *map(word, args))
         if result < 0:
             raise OSError(self.ctypes.get_errno(), name)
         return int(result)
 
-    def landlock(self, network: bool, writable: Sequence[str]) -> bool:
+    def landlock(self, network: bool, writable: Sequence[str]) -> bool | None:
         """Refuse connecting by TCP (is it able to?), and writing but below `writable`, if any."""
         import struct
         version = self.call("landlock_create_ruleset", None, 0, 1)
         if version < 3:
-            raise OSError(errno.ENOSYS, "this Landlock does not see what is truncated")
+            return None  # it does not see what is truncated
         connecting = 2 * (network and version >= 4)  # the right to connect by TCP
         asked = struct.pack("QQ", _WRITE_RIGHTS * bool(writable), connecting)
         rules = self.call("landlock_create_ruleset", asked, 16, 0)
@@ -1578,14 +1583,14 @@ class _Kernel:
         os.close(rules)
         return connecting > 0
 
-    def seccomp(self, rules: list[tuple[str, list[tuple[int, int, int]], int]]) -> None:
-        """The first rule decides: a call, (half of an argument, mask, value)s that hold, verdict."""
+    def seccomp(self, rules: Iterable[Any]) -> None:
+        """The first rule decides: a call, the verdict, (half of an argument, mask, value)s that hold."""
         import struct
         load, equal, above, mask, end = 0x20, 0x15, 0x35, 0x54, 0x06
         # Neither 32-bit programs nor x32 calls, whose numbers are others: both end on the spot.
         program = [load, 0, 0, 4, equal, 1, 0, self.machine, end, 0, 0, _KILLED,
                    load, 0, 0, 0, above, 0, 1, 1 << 30, end, 0, 0, _KILLED]  # four numbers an instruction
-        for name, conditions, verdict in rules:
+        for name, verdict, *conditions in rules:
             left = 3 * len(conditions) + 1  # instructions to the end of this rule
             program += [load, 0, 0, 0, equal, 0, left, self.numbers[name] & _ALL]
             for word, bits, value in conditions:
@@ -1607,29 +1612,32 @@ class _Kernel:
         sees_tcp = _tried(self.landlock, "no-network" in held, writable)
         if sees_tcp is None:
             held.discard("fs-readonly")  # too old, refused to us, or nothing to hold
-        refused = {"no-network": ["socket"], "no-subprocess": ["clone", "fork", "vfork", "execve", "execveat"],
-                   "fs-readonly": [] if given else _ATTRIBUTE_CALLS.split()[::3]}
-        rules: list[Any] = [("io_uring_setup", [], _UNKNOWN)]  # it makes sockets without a call
+        rules: list[Any] = [("io_uring_setup", _UNKNOWN)]  # it makes sockets without a call
+        refused: list[str] = []
         if "no-network" in held:  # but unix (1), netlink (16), and TCP, which Landlock judges
-            rules += [("socket", [(0, _ALL, family)], _ALLOWED) for family in (1, 16)]
+            rules += [("socket", _ALLOWED, (0, _ALL, 1)), ("socket", _ALLOWED, (0, _ALL, 16))]
             if sees_tcp or python:
-                rules.append(("socket", [(0, _ALL - 8, 2), (2, 15, 1), (4, _ALL - 6, 0)], _ALLOWED))
+                rules.append(("socket", _ALLOWED, (0, _ALL - 8, 2), (2, 15, 1), (4, _ALL - 6, 0)))
             for name, flags in ("sendto", 6), ("sendmsg", 4), ("sendmmsg", 6):
-                rules.append((name, [(flags, 1 << 29, 1 << 29)], _REFUSED))  # MSG_FASTOPEN connects
+                rules.append((name, _REFUSED, (flags, 1 << 29, 1 << 29)))  # MSG_FASTOPEN connects
+            refused.append("socket")
         if "no-subprocess" in held:  # but threads, and executing what lies at this address
-            path = self.ctypes.addressof(self.path)
-            rules += [("execve", [(0, _ALL, path & _ALL), (1, _ALL, path >> 32)], _ALLOWED),
-                      ("clone", [(0, 1 << 16, 1 << 16)], _ALLOWED), ("clone3", [], _UNKNOWN)]
-        self.seccomp([*rules, *[(name, [], _REFUSED) for guard in held for name in refused[guard]]])
+            path = self.ctypes.cast(self.ctypes.c_char_p(self.path), self.ctypes.c_void_p).value or 0
+            rules += [("execve", _ALLOWED, (0, _ALL, path & _ALL), (1, _ALL, path >> 32)),
+                      ("clone", _ALLOWED, (0, 1 << 16, 1 << 16)), ("clone3", _UNKNOWN)]
+            refused += "clone fork vfork execve execveat".split()
+        if "fs-readonly" in held and not given:
+            refused += _ATTRIBUTE_CALLS.split()[::3]
+        self.seccomp([*rules, *[(name, _REFUSED) for name in refused]])
         return held.difference(["no-network"] * (python and not sees_tcp))
 
     def execute(self, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
-        """Become `path`: the one execve that is left."""
-        text, pairs = self.ctypes.c_char_p, list(map(b"=".join, _as_bytes(env).items()))
-        words = (text * (len(argv) + 1))(*map(os.fsencode, argv))
+        """Become `path`: the one execve that is left, for os hands these very bytes to the kernel."""
         _default_signals()
-        self.libc.execve(self.path, words, (text * (len(pairs) + 1))(*pairs))
-        raise HotenvError(EXIT_SYSTEM, f"cannot run {_shown(argv[0])}: {os.strerror(self.ctypes.get_errno())}")
+        try:
+            os.execve(self.path, [*map(os.fsencode, argv)], _as_bytes(env))
+        except OSError as error:
+            raise _system_error(error, f"cannot run {_shown(argv[0])}") from None
 
 
 def _sign_as_guarded() -> None:
@@ -1645,43 +1653,13 @@ def _sign_as_guarded() -> None:
 
 # ==== hermetic ========================================================================================================
 # Owns the audit hook: what a guarded Python may not do, and how each that it starts is guarded too, by a private copy
-# of this file, as far as this room. For mistakes, not for malice. One hook (PEP 578) for each set decides: raising
-# aborts the action; so does a mistake in a check. Where CPython raises an event too late, a patch does, and decides
-# nothing. No thread has a state: nothing is open for a moment in another, a fork or a signal handler.
+# of this file, as far as this room. For mistakes, not for malice. One hook (PEP 578) decides: raising aborts the
+# action; so does a mistake in a check. Where CPython raises an event too late, a patch does, and decides nothing.
+# No thread has a state: nothing is open for a moment in another, a fork or a signal handler.
 #
 # Guards travel in HOTENV_GUARDS, a word a line: no-network, allow-domain=example.com, and three of ours: sealed=, what
 # any guard closes; program=, where the target's own files are; secret=, what no trace shows. After an empty line comes
 # a further set (hermetic within hermetic): all hold.
-
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-# An event, and for each path in it: its index, that of its directory's descriptor (9: none),
-# whether a final link is followed (f), and whether the path is to be made (m).
-_CHANGES = {"os.chflags": "09f", "os.chmod": "02f", "os.chown": "03f", "os.link": "02f,13m",
-            "os.mkdir": "02m", "os.remove": "01", "os.removexattr": "09f", "os.rename": "02,13m",
-            "os.rmdir": "01", "os.setxattr": "09f", "os.symlink": "12m",
-            "os.truncate": "09f", "os.utime": "03f"}
-# What the standard library reads on its own; none of it is anybody's.
-_READABLE = ("/dev/random/ /dev/urandom/ /etc/localtime/ /etc/mime.types/ /etc/os-release/ /proc/cpuinfo/ "
-             "/usr/lib/os-release/ /usr/share/zoneinfo/ /proc/meminfo/ /proc/stat/").split()
-# Where clouds hand out credentials: only that very name opens it.
-_METADATA = ("169.254.169.254 169.254.170.2 169.254.170.23 168.63.129.16 100.100.100.200 192.0.0.192 "
-             "fd00:ec2::254 fd00:ec2::23 fd20:ce::254 metadata.google.internal metadata.goog metadata "
-             "instance-data instance-data.ec2.internal").split()
-_UNSEEN = ("_interpreters", "_xxsubinterpreters")  # have hooks of their own
-_THIS_MACHINE = (bytes(10) + b"\xff\xff\x7f", bytes(15) + b"\1")  # as 127.0.0.0/8 and ::1 begin
-_SECRET = r"[\w-]*(?:passw|passphrase|pwd|secret|token|(?:api|access|private)[-_]?key|credential|cookie|auth)[\w-]*"
-_INTERNET = (_socket.AF_INET, _socket.AF_INET6)
-_leave = os._exit  # the real one; at the end of the interpreter os is empty
-
-
-class _Guarded:
-    """This process, once it is guarded."""
-
-    text = home = ""  # HOTENV_GUARDS, and the directory that PYTHONPATH begins with
-    blocked: list[str] = []  # the events that were: any decides the exit status
-    trace = -1  # a duplicate of stderr, which the program may redirect
-    secrets: dict[str, str] = {}  # as they were at the start: a program may take its own away
-    redactors: list[Redactor] = []  # what hides them, once it was needed
 
 
 def _by_name(words: Sequence[str]) -> dict[str, list[str]]:
@@ -1692,44 +1670,57 @@ def _by_name(words: Sequence[str]) -> dict[str, list[str]]:
     return values
 
 
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+# An event, and for each path in it: its index, that of its directory's descriptor (9: none),
+# whether a final link is followed (f), and whether the path is to be made (m).
+_CHANGES = _by_name((
+    "os.chflags=09f os.chmod=02f os.chown=03f os.link=02f os.link=13m os.mkdir=02m os.remove=01 os.removexattr=09f "
+    "os.rename=02 os.rename=13m os.rmdir=01 os.setxattr=09f os.symlink=12m os.truncate=09f os.utime=03f").split())
+# What the standard library reads on its own; none of it is anybody's.
+_READABLE = ("/dev/random/ /dev/urandom/ /etc/localtime/ /etc/mime.types/ /etc/os-release/ /proc/cpuinfo/ "
+             "/usr/lib/os-release/ /usr/share/zoneinfo/ /proc/meminfo/ /proc/stat/").split()
+# Where clouds hand out credentials: only that very name opens it.
+_METADATA = ("169.254.169.254 169.254.170.2 169.254.170.23 168.63.129.16 100.100.100.200 192.0.0.192 "
+             "fd00:ec2::254 fd00:ec2::23 fd20:ce::254 metadata.google.internal metadata.goog metadata "
+             "instance-data instance-data.ec2.internal").split()
+_THIS_MACHINE = (bytes(10) + b"\xff\xff\x7f", bytes(15) + b"\1")  # as 127.0.0.0/8 and ::1 begin
+_SECRET = r"[\w-]*(?:passw|passphrase|pwd|secret|token|(?:api|access|private)[-_]?key|credential|cookie|auth)[\w-]*"
+_INTERNET = (_socket.AF_INET, _socket.AF_INET6)
+_leave = os._exit  # the real one; at the end of the interpreter os is empty
+
+
+class _Guarded:
+    """This process, once it is guarded."""
+
+    text = home = ""  # HOTENV_GUARDS, and the directory that PYTHONPATH begins with
+    sets: list[_Guards] = []  # of guards: all must let an action pass
+    blocked: list[str] = []  # the events that were: any decides the exit status
+    trace = -1  # a duplicate of stderr, which the program may redirect
+    secrets: dict[str, str] = {}  # as they were at the start: a program may take its own away
+    redactor: Redactor | None = None  # what hides them, once it was needed
+
+
 class _Guards:
-    """One set of guards. All sets must let an action pass."""
+    """One set of guards."""
 
     def __init__(self, words: Sequence[str]) -> None:
         values = _by_name(words)
         self.network, self.processes = "no-network" in values, "no-subprocess" in values
         self.imports, self.localhost = "strict-imports" in values, "allow-localhost" in values
-        self.domains = values.get("allow-domain", [])
-        self.known = {_packed(name) for name in self.domains} - {None}  # may be reached
-        self.metadata = {_packed(name) for name in _METADATA} - {None}
+        domains = values.get("allow-domain", [])
+        self.suffixes = tuple(map(".{}".format, domains))
+        self.known: set[Any] = {_packed(name) or name for name in domains}  # may be reached
+        self.metadata: set[Any] = {_packed(name) or name for name in _METADATA}
         self.sealed = _roots(values.get("sealed", []))
-        given = (*_roots(values.get("fs-write", [])), *[path + "/" for path in _DEVICES])
+        given = _roots([*values.get("fs-write", []), *_DEVICES])
         self.writable = given if "fs-readonly" in values else ("/",)
         self.root = values.get("fs-readonly", ["/"])[-1]
         self.trusted: tuple[str, ...] = ("",)  # links are believed, to spare imports a realpath
         self.readable: tuple[str, ...] = ("/",)
         if self.root != "/":  # below it, the target's own files, and Python's
-            own = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, os.path.dirname(os.__file__)}
-            self.trusted = ("/dev/stdin", *[path + "/" for path in own])
-            places = [self.root, _Guarded.home, *own, *map(str, sys.path), *values.get("program", [])]
+            self.trusted = ("/dev/stdin", sys.prefix + "/", sys.base_prefix + "/")
+            places = [self.root, _Guarded.home, sys.prefix, sys.base_prefix, *map(str, sys.path), *values["program"]]
             self.readable = (*_roots(places), *given, *_READABLE, f"/proc/{os.getpid()}/")
-        self.alive: list[str] = []  # has an event, once the hook is in force
-        self.checks: dict[str, Callable[..., None]] = {"hotenv.alive": self.alive.append}
-        for check, events in (  # what is not here is no guard's concern
-                (self.on_change, " ".join(_CHANGES)), (self.on_open, "open os.listdir os.scandir"),
-                (self.on_start, "subprocess.Popen os.system os.exec os.posix_spawn os.spawn"),
-                (self.on_start, "os.fork os.forkpty pty.spawn"), (self.on_import, "import"),
-                (self.on_address, "socket.connect socket.bind socket.sendto socket.sendmsg"),
-                (self.on_lookup, "socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr"),
-                (self.on_lookup, "socket.getnameinfo"), (self.on_resolved, "hotenv.resolved"),
-                (self.on_socket, "socket.__new__"), (self.on_sqlite, "sqlite3.connect"),
-                (self.on_end, "cpython.PyInterpreterState_Clear")):
-            self.checks.update(dict.fromkeys(events.split(), check))
-
-    def hook(self, event: str, args: tuple[Any, ...]) -> None:
-        check = self.checks.get(event)
-        if check is not None:
-            check(event, *args)
 
     def on_end(self, event: str) -> None:
         if _Guarded.blocked:  # at the very end: every file is flushed and closed
@@ -1739,14 +1730,13 @@ class _Guards:
         """Is this name or address allowed? To resolve or bind this machine always is."""
         name = _host_name(host)
         address = _packed(name)
-        if name in _METADATA or address in self.metadata:
-            return name in self.domains or address in self.known
-        if address:
-            allowed, local = address in self.known, address.startswith(_THIS_MACHINE)
-        else:
-            allowed = f".{name}".endswith(tuple(["." + domain for domain in self.domains]))
-            local = f".{name}".endswith(".localhost") or name == _host_name(os.uname().nodename)
-        return allowed or local and (self.localhost or not connecting)
+        if (address or name) in self.known | self.metadata:
+            return (address or name) in self.known
+        if not address and name.endswith(self.suffixes):
+            return True
+        local = (address or b"").startswith(_THIS_MACHINE) or name.endswith(".localhost")
+        local |= name in ("localhost", _host_name(os.uname().nodename))
+        return local and (self.localhost or not connecting)
 
     def on_address(self, event: str, sock: Any, address: Any) -> None:
         if not address:
@@ -1764,20 +1754,14 @@ class _Guards:
 
     def on_socket(self, event: str, sock: Any, family: int, kind: int, *_: Any) -> None:
         """Nothing but TCP, as in the kernel: it would not see where a datagram goes."""
-        strict = self.network and not self.localhost and not self.domains
+        strict = self.network and not self.localhost and not self.suffixes
         if strict and family in _INTERNET and kind & 15 != _socket.SOCK_STREAM:
-            _block(event, "no-network", family=int(family), type=int(kind))
+            _block(event, "no-network", family=family, type=kind)
 
     def on_lookup(self, event: str, host: Any, *_: Any) -> None:
         host = host[0] if isinstance(host, tuple) else host
         if self.network and host and not self.may_reach(host, connecting=False):
             _block(event, "no-network", host=host)
-
-    def on_resolved(self, event: str, host: Any, found: list[Any]) -> None:
-        """An allowed name is known by its addresses from then on: connect sees nothing else."""
-        if host and self.may_reach(host):
-            closed = set() if _host_name(host) in _METADATA else self.metadata
-            self.known |= {_packed(entry[4][0]) for entry in found} - closed
 
     def change(self, event: str, path: Any, dir_fd: int = -1, follow: bool = True, made: bool = True) -> None:
         """May this be made, removed or changed? What is not there is missing, not refused."""
@@ -1804,27 +1788,27 @@ class _Guards:
         padded = [*args, *[-1] * 10]
         if event == "os.truncate" and isinstance(args[0], int):
             return  # it was opened for writing
-        for place in _CHANGES[event].split(","):
+        for place in _CHANGES[event]:
             self.change(event, padded[int(place[0])], padded[int(place[1])], "f" in place, "m" in place)
 
     def on_sqlite(self, event: str, database: Any) -> None:
         """Only what is in memory may be opened, or a URI that says that it is only read."""
-        name = os.fsdecode(database)
-        path, _, query = name.partition("?")
-        harmless: set[str] = set()
+        path, modes = os.fsdecode(database), ""
         if path.startswith("file:"):
-            from urllib.parse import unquote
-            path = unquote("/" * path.startswith("file:/") + path[5:].lstrip("/"))
-            harmless = {"mode=ro", "immutable=1", "mode=memory"} & set(query.split("&"))
-        if harmless and "mode=memory" not in harmless:
+            from urllib.parse import unquote, urlsplit
+            uri = urlsplit(path)
+            path, modes = unquote(uri.path), f"&{uri.query}&"
+        elif path in ("", ":memory:"):
+            modes = "&mode=memory&"
+        if "&mode=ro&" in modes or "&immutable=1&" in modes:
             self.on_open("open", path)
-        elif not harmless and name not in ("", ":memory:"):
+        elif "&mode=memory&" not in modes:
             self.change(event, path)
 
     def on_start(self, event: str, *args: Any) -> None:
         if self.processes:
-            lists = [list(arg) for arg in args if isinstance(arg, (list, tuple))]
-            argv = [*lists, list(args[:1])][0]  # else a shell's line
+            lists = [arg for arg in args if isinstance(arg, (list, tuple))]
+            argv = list([*lists, args[:1]][0])  # else a shell's line
             # platform.processor() asks uname, and has an answer without it.
             _block(event, "no-subprocess", counts=argv != ["uname", "-p"], argv=argv)
         if not os.path.exists(_Guarded.home + "/sitecustomize.py"):
@@ -1836,29 +1820,44 @@ class _Guards:
                 env.update(_carried(env))
 
     def on_import(self, event: str, module: str, filename: Any, *_: Any) -> None:
-        top = module.partition(".")[0]
-        if top in _UNSEEN or top == "uvloop" and (self.network or self.processes):
+        top = module.partition(".")[0]  # subinterpreters have hooks of their own, uvloop raises no events
+        if top in ("_interpreters", "_xxsubinterpreters") or top == "uvloop" and (self.network or self.processes):
             _block(event, "hermetic", counts=False, module=module)
         place = os.path.dirname(filename or "")
         native = filename and not (place.endswith("/lib-dynload") and place in sys.path)
-        if self.imports and (native or top in ("ctypes", "_ctypes", "cffi", "_cffi_backend")):
+        if self.imports and (native or top in ("ctypes", "_ctypes", "cffi")):
             _block(event, "strict-imports", module=module)
+
+    checks: dict[str, Any] = {event: check for check, events in (  # what is not here is no guard's concern
+        (on_change, " ".join(_CHANGES)), (on_open, "open os.listdir os.scandir"),
+        (on_start, "subprocess.Popen os.system os.exec os.posix_spawn os.spawn os.fork os.forkpty pty.spawn"),
+        (on_address, "socket.connect socket.bind socket.sendto socket.sendmsg"), (on_socket, "socket.__new__"),
+        (on_lookup, "socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr socket.getnameinfo"),
+        (on_sqlite, "sqlite3.connect"), (on_import, "import"), (on_end, "cpython.PyInterpreterState_Clear"),
+        (lambda guards, event, heard: heard.append(event), "hotenv.alive")) for event in events.split()}
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    check = _Guards.checks.get(event)
+    if check is not None:
+        for guards in _Guarded.sets:
+            check(guards, event, *args)
 
 
 def _block(event: str, reason: str, hint: str = "", counts: bool = True, **about: Any) -> NoReturn:
     """Count it (unless a program asks in passing), trace it, raise what programs know how to take."""
     frame: Any = sys._getframe()
-    while frame and frame.f_globals is _block.__globals__:
-        frame = frame.f_back
-    line, home = event, frame and frame.f_globals.get("__name__")
+    line, home = event, ""
     # The public function that led to the event: subprocess.run, not subprocess.Popen.
-    while home in ("os", "socket", "subprocess") and frame and frame.f_globals.get("__name__") == home:
-        name = frame.f_code.co_name.replace("__init__", "Popen" if home == "subprocess" else home)
-        if name[0] not in "_<":
-            line = f"{home}.{name}"
+    while frame and home in ("", frame.f_globals.get("__name__")):
+        if frame.f_globals is not _block.__globals__:
+            home = frame.f_globals.get("__name__")
+            if home in ("os", "socket", "subprocess") and frame.f_code.co_name[0] not in "_<":
+                line = f"{home}.{frame.f_code.co_name}"
         frame = frame.f_back
     try:
-        line += "".join([f" {name}={_traced(value)}" for name, value in about.items() if value != []])
+        for name, value in about.items():
+            line += f" {name}={_traced(value)}" * (value != [])
     except Exception:
         pass  # at the end of the interpreter nothing can be imported any more
     line = f"{line[:1990]} reason={reason}"
@@ -1875,12 +1874,8 @@ def _traced(value: Any, in_list: bool = False) -> str:
     if isinstance(value, list):
         words = ",".join([_traced(word, in_list=True) for word in value])
         return "[%s]" % re.sub(rf"(?i)('-{_SECRET}',)('(?:[^'\\]|\\.)*'|\"[^\"]*\")", r"\1'***'", words)
-    if not _Guarded.redactors:  # a path that was made of a value has lost its double slashes
-        paths = {name: os.path.normpath(secret) for name, secret in _Guarded.secrets.items()}
-        _Guarded.redactors = [Redactor(_Guarded.secrets), Redactor(paths)]
-    text = os.fsdecode(value) if isinstance(value, (bytes, os.PathLike)) else str(value)
-    for redactor in _Guarded.redactors:
-        text = redactor(text)
+    _Guarded.redactor = _Guarded.redactor or Redactor(_Guarded.secrets)
+    text = _Guarded.redactor(os.fsdecode(value) if isinstance(value, bytes) else str(value))
     text = re.sub(rf"(?is)((?<![\w-]){_SECRET})(\s*[=:]\s*|\s+).+", r"\1\2***", text)
     text = re.sub(r"://[^/\s@]*@", "://***@", text)
     if in_list or " " in text or repr(text) != f"'{text}'":
@@ -1950,23 +1945,27 @@ def _end(original: Any, status: int) -> None:
 
 
 def _resolve(original: Any, host: Any, *args: Any, **kwargs: Any) -> Any:
+    """An allowed name is known by its addresses from then on: connect sees nothing else."""
     found = original(host, *args, **kwargs)
-    sys.audit("hotenv.resolved", host, found)
+    for guards in _Guarded.sets:
+        if host and guards.may_reach(host):
+            closed = set() if _host_name(host) in _METADATA else guards.metadata
+            guards.known |= {_packed(entry[4][0]) for entry in found} - closed
     return found
 
 
-def _early(original: Any) -> Any:
-    """A method that looks up a name before its event: so the name goes first, alone."""
+def _patch_early(kind: Any, name: str) -> None:
+    """A method of sockets that looks up a name before its event: so the name goes first, alone."""
+    original = getattr(kind, name)
     def call(sock: Any, *args: Any) -> Any:
         address = args[-1]
-        host = address[0] if isinstance(address, tuple) else 0
-        if not isinstance(host, int) and _packed(_host_name(host)) is None:
-            sys.audit("socket." + original.__name__.replace("_ex", ""), sock, address)
-            found = _socket.getaddrinfo(host, None, sock.family, sock.type, sock.proto)
+        if sock.family in _INTERNET and _packed(_host_name(address[0])) is None:
+            sys.audit("socket." + name.replace("_ex", ""), sock, address)
+            found = _socket.getaddrinfo(address[0], None, sock.family, sock.type, sock.proto)
             args = (*args[:-1], (found[0][4][0], *address[1:]))  # now the check sees where it goes
         return original(sock, *args)
     call.__code__ = call.__code__.replace(co_filename="<hotenv>")
-    return call
+    setattr(kind, name, call)
 
 
 def _guard(text: str, home: str) -> None:
@@ -1982,28 +1981,30 @@ def _guard(text: str, home: str) -> None:
         import fcntl
         _Guarded.trace = _tried(fcntl.fcntl, 2, fcntl.F_DUPFD_CLOEXEC, 200) or -1  # above what daemons close
     # _execvpe so that one attempt is one refusal, not one for each entry of PATH.
-    _patch("os.execve os._execvpe os.posix_spawn os.posix_spawnp _posixsubprocess.fork_exec", _start)
-    imported = " subprocess._fork_exec" * hasattr(sys.modules.get("subprocess"), "_fork_exec")
-    _patch("posix.execve posix.posix_spawn posix.posix_spawnp" + imported, _start)
+    _patch("os.execve os._execvpe os.posix_spawn os.posix_spawnp posix.execve posix.posix_spawn posix.posix_spawnp "
+           "_posixsubprocess.fork_exec", _start)
     _patch("os._exit posix._exit", _end)
     _patch("os.open posix.open", _open_at)
     if "no-network" in words:
         _patch("_socket.getaddrinfo", _resolve)
-        methods = {name: _early(getattr(_socket.socket, name)) for name in ("connect", "connect_ex", "bind", "sendto")}
-        patched: Any = type("socket", (_socket.socket,), {"__slots__": (), **methods})
-        _socket.socket = _socket.SocketType = patched  # type: ignore[misc]
-        for name in methods if "socket" in sys.modules else ():  # whose class was made from the original
-            setattr(sys.modules["socket"].socket, name, methods[name])
+        kinds: list[Any] = [type("socket", (_socket.socket,), {"__slots__": ()})]
+        if "socket" in sys.modules:  # its class was made from the original
+            kinds.append(sys.modules["socket"].socket)
+        for kind in kinds:
+            for name in "connect", "connect_ex", "bind", "sendto":
+                _patch_early(kind, name)
+        _socket.socket = _socket.SocketType = kinds[0]  # type: ignore[misc]
     os.register_at_fork(after_in_child=_Guarded.blocked.clear)
-    for part in text.split("\n\n"):
-        guards = _Guards(part.split("\n"))
-        sys.addaudithook(guards.hook)
-        sys.audit("hotenv.alive")
-        if not guards.alive:  # CPython says nothing when an older hook refuses a new one
-            raise RuntimeError("another audit hook refuses the guards")
+    heard: list[str] = []
+    _Guarded.sets = [_Guards(part.split("\n")) for part in text.split("\n\n")]
+    sys.addaudithook(_hook)
+    sys.audit("hotenv.alive", heard)
+    if not heard:  # CPython says nothing when an older hook refuses a new one
+        raise RuntimeError("another audit hook refuses the guards")
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _uncaught
-    sys.path[:] = [path for path in sys.path if path != home]
+    while home in sys.path:
+        sys.path.remove(home)
     sys.modules.pop("hotenv", None)  # what stays importable is emptied before the program's end
     os.environ.update(_carried(os.environ))
 
@@ -2013,8 +2014,8 @@ def _carried(env: Mapping[str, str]) -> dict[str, str]:
     text, paths = env.get("HOTENV_GUARDS", ""), env.get("PYTHONPATH", "").split(os.pathsep)
     if not text.startswith(_Guarded.text + "\n\n"):
         text = _Guarded.text
-    others = [path for path in paths if path not in ("", _Guarded.home)]  # an empty one is the current directory
-    return {"HOTENV_GUARDS": text, "PYTHONPATH": os.pathsep.join([_Guarded.home, *others])}
+    places = dict.fromkeys(filter(None, [_Guarded.home, *paths]))  # an empty one is the current directory
+    return {"HOTENV_GUARDS": text, "PYTHONPATH": os.pathsep.join(places)}
 
 
 def _uncaught(kind: Any, error: Any, trace: Any) -> None:
@@ -2079,7 +2080,7 @@ def _become(kind: str, argv: list[str]) -> NoReturn:
     if kind == "code":
         path, source = "<string>", sys.argv.pop(1)
     elif os.path.isfile(path):
-        vars(main).update(__file__=path, __cached__=None)
+        main.__file__ = path
         with open(path, "rb") as script:
             source = script.read()
     if kind == "path" and b"\0" in source:
