@@ -122,6 +122,13 @@ def _die_of(signum: int) -> NoReturn:
     os._exit(128 + signum)  # the first process of a container cannot be killed so
 
 
+def _as_it_ended(status: int) -> int:
+    """The exit status in a child's wait status; where a signal ended it, that ends us."""
+    if os.WIFSIGNALED(status):
+        _die_of(os.WTERMSIG(status))
+    return os.WEXITSTATUS(status)
+
+
 def _encoded(text: str) -> bytes:
     """The bytes that text of the environment stands for, whatever the locale."""
     return text.encode("utf-8", "surrogateescape")
@@ -787,7 +794,7 @@ class _Connection:
 
     give_up = 0.0  # the moment when it is dropped, if it makes no progress
     received = b""
-    unsent: bytes | memoryview = b""
+    unsent: bytes | bytearray | memoryview = b""
     request: tuple[str, list[str]] | None = None
     lingers = False  # it may still be sending: to close now would reset it
 
@@ -798,7 +805,7 @@ class _Connection:
 class _Server:
     """Serves one response until its time is up, it is told to end, or its files are not its own."""
 
-    def __init__(self, listener: socket.socket, response: bytes, files: _SessionFiles, log: _Log,
+    def __init__(self, listener: socket.socket, response: bytes | bytearray, files: _SessionFiles, log: _Log,
                  idle: float, max_age: float) -> None:
         import json
         import resource
@@ -1379,9 +1386,7 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
     for channel in channels:
         if channel.error and channel.error.errno != errno.EPIPE:
             raise _system_error(channel.error, "cannot write the command's output")
-    if os.WIFSIGNALED(status):
-        _die_of(os.WTERMSIG(status))
-    return os.WEXITSTATUS(status)
+    return _as_it_ended(status)
 
 
 def _masked_routes() -> list[list[int]]:
@@ -1720,7 +1725,7 @@ class _Guards:
         if self.root != "/":  # below it, the target's own files, and Python's
             self.trusted = ("/dev/stdin", sys.prefix + "/", sys.base_prefix + "/")
             places = [self.root, _Guarded.home, sys.prefix, sys.base_prefix, *map(str, sys.path), *values["program"]]
-            self.readable = (*_roots(places), *given, *_READABLE, f"/proc/{os.getpid()}/")
+            self.readable = (*_roots(places), *given, *_READABLE)
 
     def on_end(self, event: str) -> None:
         if _Guarded.blocked:  # at the very end: every file is flushed and closed
@@ -1781,7 +1786,7 @@ class _Guards:
         elif not text.startswith(self.trusted) or "/.." in text:
             real = os.path.realpath(text)
             there = os.path.exists if event == "open" else os.path.isdir  # else there is nothing to list
-            if not f"{real}/".startswith(self.readable) and there(real):
+            if not f"{real}/".startswith((f"/proc/{os.getpid()}/", *self.readable)) and there(real):
                 _block(event, "fs-readonly", f" (read only below {self.root}; --fs-readonly=PATH, =/ all)", path=real)
 
     def on_change(self, event: str, *args: Any) -> None:
@@ -2252,7 +2257,7 @@ def _run_here(kind: str, argv: list[str], env: dict[str, str], guards: list[str]
     if sys.path[:1] == [os.path.dirname(os.path.realpath(sys.argv[0]))]:
         del sys.path[0]  # hotenv's own directory
     before = set(sys.modules)
-    kernel = _guard_in_kernel(guards, "", True)  # noqa: F841  (while it lives, no other path has its address)
+    _guard_in_kernel(guards, "", True)
     for name in set(sys.modules) - before:
         del sys.modules[name]  # else to import ctypes would be no import
     _guard(_Guarded.text, _Guarded.home)
@@ -3527,10 +3532,11 @@ def _serve(argv: list[str]) -> int:
         raise _refusal()
     _tried(_name_process, "hotenv")  # for `ps`, pkill and `stop`
     _harden()
-    _call_c("mallopt", -3, 1 << 17)  # M_MMAP_THRESHOLD: what is large leaves no trace once freed
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is there yet to clean up
-    response, count = _read_environment(options.prompt)
+    response, count = _read_environment(True) if options.prompt else _read_apart()
+    os.close(0)
+    os.open(os.devnull, os.O_RDWR)
     work = _serve_in_background if options.background else _hold
     return _outlive_script(work, options, response, count)
 
@@ -3540,8 +3546,36 @@ def _name_process(name: str) -> None:
         file.write(name)
 
 
+def _read_apart() -> tuple[bytearray, int]:
+    """What _read_environment gives, read by a child: what that leaves in its memory goes with it."""
+    source, report = os.pipe()
+    child = os.fork()
+    if not child:
+        os._exit(_exit_status(_read_and_report, report))
+    os.close(report)
+    with open(source, "rb", 0) as file:  # without a buffer, which would be a second copy
+        count, size = [int.from_bytes(file.read(8), "big") for _ in range(2)]
+        response = bytearray(size)
+        left = memoryview(response)
+        while got := file.readinto(left):
+            left = left[got:]
+    status = os.waitpid(child, 0)[1]
+    if status:  # it has said why
+        raise _Afterwards(_as_it_ended, status)
+    return response, count
+
+
+def _read_and_report(report: int) -> int:
+    _call_c("prctl", 1, 15)  # PR_SET_PDEATHSIG: when we are told to end, so is it
+    response, count = _read_environment(False)
+    with open(report, "wb") as file:
+        file.write(count.to_bytes(8, "big") + len(response).to_bytes(8, "big"))
+        file.write(response)
+    return 0
+
+
 def _read_environment(prompt: bool) -> tuple[bytes, int]:
-    """The encoded response, and how many variables it has. Nothing else holds a value then."""
+    """The encoded response, and how many variables it has."""
     if os.isatty(0):
         _say("type NAME=value lines, then Ctrl-D. All is seen; to hide a value: NAME=? and --prompt")
     data = bytearray()
@@ -3550,8 +3584,6 @@ def _read_environment(prompt: bool) -> tuple[bytes, int]:
             data += piece
             if len(data) > MAX_INPUT:
                 raise HotenvError(EXIT_INPUT, f"stdin has over {MAX_INPUT >> 20} MiB: the right file?")
-        os.close(0)
-        os.open(os.devnull, os.O_RDWR)
     except OSError as error:
         raise _system_error(error, "cannot read stdin") from None
     if not data:
@@ -3589,7 +3621,7 @@ def _outlive_script(work: Callable[..., int], *args: Any) -> int:
     return 0
 
 
-def _hold(options: argparse.Namespace, response: bytes, count: int) -> int:
+def _hold(options: argparse.Namespace, response: bytes | bytearray, count: int) -> int:
     """Binds, publishes and serves, and leaves nothing behind."""
     import atexit
     import signal
@@ -3634,7 +3666,7 @@ def _hold(options: argparse.Namespace, response: bytes, count: int) -> int:
     return 0
 
 
-def _serve_in_background(options: argparse.Namespace, response: bytes, count: int) -> int:
+def _serve_in_background(options: argparse.Namespace, response: bytes | bytearray, count: int) -> int:
     """A child holds the session; we return when it is ready, or with what went wrong."""
     news, report = os.pipe()
     child = os.fork()  # before listen: clients see the credentials of who called that
@@ -3645,10 +3677,7 @@ def _serve_in_background(options: argparse.Namespace, response: bytes, count: in
             if os.isatty(2) and options.level != "quiet":
                 _say(message)
             return 0
-        status = os.waitpid(child, 0)[1]
-        if os.WIFSIGNALED(status):
-            _die_of(os.WTERMSIG(status))
-        return os.WEXITSTATUS(status) or EXIT_SYSTEM
+        return _as_it_ended(os.waitpid(child, 0)[1]) or EXIT_SYSTEM
     os.setsid()
     os.dup2(report, 3)
     os.closerange(4, 1 << 16)  # a lock or a pipe of the caller's is not to be held

@@ -1153,19 +1153,22 @@ def test_a_session_is_small(project, bare_memory, options):
 
 
 @only_linux
-def test_each_value_is_once_in_the_memory_of_a_server(large, bare_memory):  # invariant 12
-    pid, counts = large.server_pid(), dict.fromkeys(TOKENS, 0)
-    assert len(large.ask()) == LARGE_SIZE and resident(pid) - bare_memory < 1.2 * LARGE_SIZE + 8 * MEGABYTE
+def test_each_value_is_once_in_the_memory_of_a_server(large, project, bare_memory):  # invariant 12
+    assert len(large.ask()) == LARGE_SIZE
+    assert resident(large.server_pid()) - bare_memory < 1.2 * LARGE_SIZE + 8 * MEGABYTE
     if not ROOT:
         pytest.skip("needs root, to look into a server")
-    with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", 0) as memory:
-        for line in maps:
-            start, end = (int(edge, 16) for edge in line.split()[0].split("-"))
-            if " rw" in line:
-                memory.seek(start)
-                for token in re.findall(rb"t0ken-[0-9a-f]{16}-", memory.read(end - start)):
-                    counts[token] += 1
-    assert list(counts.values()) == [1] * len(TOKENS)
+    project.serve(b"".join(b'V%d="%s"\n' % number_and_token for number_and_token in enumerate(TOKENS)) + b"W=${V0}\n")
+    for session, copies in ((large, 1), (project, 2)):
+        pid, counts = session.server_pid(), dict.fromkeys(TOKENS, 0)
+        with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", 0) as memory:
+            for line in maps:
+                start, end = (int(edge, 16) for edge in line.split()[0].split("-"))
+                if " rw" in line:
+                    memory.seek(start)
+                    for token in re.findall(rb"t0ken-[0-9a-f]{16}-", memory.read(end - start)):
+                        counts[token] += 1
+        assert list(counts.values()) == [copies] + [1] * (len(TOKENS) - 1)
 
 
 def test_a_thousand_silent_clients_delay_nobody(project):  # invariant 5
