@@ -6,9 +6,8 @@
 
 One file, standard library only, Python 3.8 and later, Linux and macOS.
 """
-# It protects from secrets in files, in argv, in logs, and in memory for longer than needed; not
-# from root, swap, a child that prints what it got, nor a process of the same user that asks the
-# server itself: who can connect to the socket is trusted (and who answers is checked).
+# It protects from secrets in files, argv and logs, and in memory for longer than needed; not from root, swap, a child
+# that prints what it got, nor a process of the same user that asks the server itself: who can connect is trusted.
 #
 # Invariants, each with a test that fails without it:
 #   1. By our doing, no value is on an argv, in a log, error, traceback or file, or in /proc.
@@ -16,8 +15,7 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 #   3. Expire first, then serve, on a clock that counts suspend. Then no value leaves any more.
 #   4. The snapshot is immutable: its response is encoded once, a request costs a send.
 #   5. No client can hold up another, the timers or the signals.
-#   6. Only a successful request, fully handed to the kernel, resets the idle timer; log line and
-#      time stamp come before the connection is closed: they are there when `run` returns.
+#   6. Only a successful request, handed to the kernel in full, resets the idle timer; log and time stamp come first.
 #   7. We remove only what is ours; with --force also an old socket that lies where ours lie.
 #   8. `run` is exec: same process, terminal, signals and status, no word of ours on its output.
 #   9. A marker may lie, and so may a socket: both count only if they are ours or root's.
@@ -31,8 +29,7 @@ from __future__ import annotations
 
 import sys
 
-# A script's directory (or, under -m, the current one) stands first on the path: a json.py that
-# lies beside a vendored copy must not be taken for the standard library's.
+# The script's directory, or under -m the current one, stands first: no json.py there is to be taken for Python's.
 if __name__ == "__main__" and not (sys.flags.isolated or getattr(sys.flags, "safe_path", 0)):
     del sys.path[0]
 
@@ -41,8 +38,7 @@ import os
 import stat
 import time
 
-# For `run` the C halves of socket, signal and json: with the public ones it costs 8 ms over the
-# interpreter, when installed, instead of 1.3. All else imports the public ones.
+# For `run`, the C halves of these: with the public ones it costs 8 ms over the interpreter, when installed, not 2.
 import _signal  # type: ignore[import-not-found]
 import _socket
 # No number in JSON is ever wanted, so none is computed; `int` refuses NaN.
@@ -69,8 +65,7 @@ __version__ = "1.1.0"
 # ==== limits and errors ===============================================================================================
 # Every limit with its reason, exit codes, what ends a command, how words and options are read.
 
-MAX_INPUT = 64 << 20  # bytes of dotenv text: far above any real file, far below what hurts
-MAX_EXPANSION = 64 << 20  # characters of references: doubling sixty times is one short file
+MAX_INPUT = MAX_EXPANSION = 64 << 20  # bytes of dotenv text, characters of references: far above any real file
 MAX_NESTING = 64  # references within defaults: deeper is a mistake, and recursion must end
 MAX_REQUEST = 256 << 10  # bytes: JSON of any shape that fits costs the others less than 0.1 s
 MAX_UNFINISHED = 16 << 20  # bytes of all incomplete requests together
@@ -86,8 +81,7 @@ IDLE_TIMEOUT = 300.0  # seconds: the specification's default
 REQUEST_TIME = 5.0  # seconds for a request to be complete: they are sent at once
 ANSWER_TIME = 30.0  # seconds without progress before a client that does not read is dropped
 EXCHANGE_TIME = 10.0  # seconds that a client gives connecting and exchange together
-LOCK_TIME = 1.0  # seconds to wait for a lock: it is a courtesy, nobody may hold us up
-LAST_WORDS = 1.0  # seconds that the end of a session waits for whoever reads its log
+LOCK_TIME = LAST_WORDS = 1.0  # seconds to wait for a lock; at a session's end, for whoever reads its log
 TICK = 10.0  # seconds: the selector's own clock stands still during suspend, ours does not
 STAMP_STEP = 0.01  # seconds by which the time stamp may lag: at 30,000 requests a second it matters
 SHORT_TICK = 0.1  # seconds until the next try, where nothing would wake us
@@ -188,7 +182,8 @@ def _invocation() -> str:
     return f"python3 {_shown(sys.argv[0])}" if by_path else "hotenv"
 
 
-def _parser(command: str, summary: str, example: str = "", usage: str = "[options]") -> argparse.ArgumentParser:
+def _parser(command: str, summary: str = "", example: str = "", usage: str = "[options]", *,
+            where: str = "") -> argparse.ArgumentParser:
     """A parser of a command's options, with those of all that ask; HotenvError for wrong words."""
     import argparse
 
@@ -202,7 +197,7 @@ def _parser(command: str, summary: str, example: str = "", usage: str = "[option
                 hint = f"did you mean {near[0]}?"
             elif command == "serve" and unknown and not unknown.startswith("-"):
                 hint = f"its input comes from stdin: {_invocation()} serve < secrets.env"
-            raise _usage(f"{command}: {_shown(message)}; {hint}")
+            raise _usage(f"{where or command}: {_shown(message)}; {hint}")
 
         def print_help(self, file: Any = None) -> None:
             _write(1, self.format_help())
@@ -1117,9 +1112,10 @@ def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
         reason = error.strerror or ""
         if there and error.errno == errno.ENOENT:
             reason = "the interpreter or the loader that it needs is missing"
-            line = _tried(_first_bytes, there[0]) or b""
-            if line.startswith(b"#!"):
-                reason = f"the interpreter in its first line, {_shown(os.fsdecode(line[2:].strip(b' ')))}, is missing"
+            file = _tried(open, there[0], newline="\n", errors="replace")
+            line = file.readline(4096).strip(" \n") if file else ""  # a \r at its end is what may be wrong
+            if line.startswith("#!"):
+                reason = f"the interpreter in its first line, {_shown(line[2:])}, is missing"
         elif not there and "/" not in command:
             reason = "not found on PATH (builtins, aliases and `a && b` are a shell's: run -- sh -c '...')"
         elif error.errno == errno.E2BIG and raw:
@@ -1129,11 +1125,6 @@ def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
         reason = "it is empty, or holds a NUL"
     _signal.signal(_signal.SIGPIPE, _signal.SIG_IGN)  # we live on, if only to say why
     raise HotenvError(EXIT_SYSTEM, f"cannot run {_shown(command)}: {reason}")
-
-
-def _first_bytes(path: bytes) -> bytes:
-    with open(path, "rb") as file:
-        return file.readline(4096).rstrip(b"\n")  # a \r before it is what may be wrong
 
 
 def _attempt(place: bytes, words: list[bytes], env: dict[bytes, bytes]) -> OSError:
@@ -1157,11 +1148,11 @@ _SHORTEST_FORM = 8  # characters; shorter values are hidden as whole words alone
 _LONGEST_FORM = 1024  # bytes; longer forms are cut in pieces, which bounds what is held back
 _MASK_STEP = 1 << 16  # bytes masked at once, whatever the size of the input
 _NO_SECRETS = """\
-admin administrator always auto critical debug default dev devel development disabled enabled
-error eu-central-1 eu-west-1 false fatal guest http https info json live local localhost main
-mariadb master memory mongodb mysql never nil no none notice null off on plain postgres postgresql
-private prod production public redis root sqlite sqlite3 stage staging test testing tests text
-trace true undefined us-east-1 us-west-2 user users utf-8 utf8 verbose warn warning yes
+admin administrator always auto critical debug default dev devel development disabled enabled error
+eu-central-1 eu-west-1 false fatal guest http https info json live local localhost main mariadb
+master memory mongodb mysql never nil no none notice null off on plain postgres postgresql private
+prod production public redis root sqlite sqlite3 stage staging test testing tests text trace true
+undefined us-east-1 us-west-2 user users utf-8 utf8 verbose warn warning yes
 """  # everyday words: to hide one would harm output, and protect nothing
 
 
@@ -1218,11 +1209,11 @@ def _forms(value: str) -> Iterator[bytes]:
 class Redactor:
     """Hides the values of an environment: each, in any usual spelling, becomes `[hidden:NAME]`.
 
-    Call it with a string, `mask()` bytes, or push pieces through a `stream()`; all three agree. Values of several
-    lines are hidden as a whole and by each line of 8 or more characters; blanks around do not count. Values of 4 to 7
-    characters are hidden as whole words alone. Shorter ones, everyday words and what `build_isolated_env` lets through
-    (HOME) are not: `unmaskable` has their names. A stream holds back `longest` bytes at most. `skip` holds names and
-    PREFIX* that are left alone. Of several names of a value the first is shown; side by side, it is shown once.
+    Call it with a string, or push pieces of bytes through a `stream()`. Values of several lines are hidden as a whole
+    and by each line of 8 or more characters; blanks around do not count. Values of 4 to 7 characters are hidden as
+    whole words alone. Shorter ones, everyday words and what `build_isolated_env` lets through (HOME) are not:
+    `unmaskable` has their names. A stream holds back `longest` bytes at most. `skip`: names and PREFIX* that are left
+    alone. Of several names of a value the first is shown; side by side, it is shown once.
     """
 
     def __init__(self, env: Mapping[str, str], skip: Iterable[str] = ()) -> None:
@@ -1262,16 +1253,12 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         """`text` with every value masked."""
+        stream = self.stream()
         try:
-            return self.mask(_encoded(text)).decode("utf-8", "surrogateescape")
+            return (stream.feed(_encoded(text)) + stream.flush()).decode("utf-8", "surrogateescape")
         except UnicodeEncodeError:  # half a surrogate pair, which no value can hold
             import re
             return re.sub("[^\ud800-\udc7f\udd00-\udfff]+", lambda part: self(part[0]), text)
-
-    def mask(self, data: bytes) -> bytes:
-        """`data` with every value masked."""
-        stream = self.stream()
-        return stream.feed(data) + stream.flush()
 
     def stream(self) -> _Stream:
         """A new stream: `feed(data)` returns what may go out by now, `flush()` the rest."""
@@ -1539,10 +1526,10 @@ _CALLS = ("prctl 157 167 socket 41 198 sendto 44 206 sendmsg 46 211 sendmmsg 307
           "fork 57 -1 vfork 58 -1 clone3 435 435 execve 59 221 execveat 322 281 io_uring_setup 425 425 "
           "landlock_create_ruleset 444 444 landlock_add_rule 445 445 landlock_restrict_self 446 446 ")
 _ATTRIBUTE_CALLS = (  # Landlock has no right for these
-    "chmod 90 -1 fchmod 91 52 chown 92 -1 fchown 93 55 lchown 94 -1 fchownat 260 54 fchmodat 268 53 "
-    "fchmodat2 452 452 utime 132 -1 utimes 235 -1 futimesat 261 -1 utimensat 280 88 setxattr 188 5 "
-    "lsetxattr 189 6 fsetxattr 190 7 removexattr 197 14 lremovexattr 198 15 fremovexattr 199 16 "
-    "setxattrat 463 463 removexattrat 466 466 file_setattr 469 469")
+    "chmod 90 -1 fchmod 91 52 chown 92 -1 fchown 93 55 lchown 94 -1 fchownat 260 54 fchmodat 268 53 fchmodat2 452 452 "
+    "utime 132 -1 utimes 235 -1 futimesat 261 -1 utimensat 280 88 setxattr 188 5 lsetxattr 189 6 fsetxattr 190 7 "
+    "removexattr 197 14 lremovexattr 198 15 fremovexattr 199 16 setxattrat 463 463 removexattrat 466 466 file_setattr "
+    "469 469")
 _ALL, _ALLOWED, _KILLED = 0xFFFFFFFF, 0x7FFF0000, 0x80000000
 _REFUSED, _UNKNOWN = 0x50000 | errno.EACCES, 0x50000 | errno.ENOSYS
 _WRITE_RIGHTS, _FILE_RIGHTS = 0x7FF2, 0x4002  # all that change anything (Linux 6.2); those that a file has
@@ -1635,14 +1622,6 @@ class _Kernel:
             refused += _ATTRIBUTE_CALLS.split()[::3]
         self.seccomp([*rules, *[(name, _REFUSED) for name in refused]])
         return held.difference(["no-network"] * (python and not sees_tcp))
-
-    def execute(self, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
-        """Become `path`: the one execve that is left, for os hands these very bytes to the kernel."""
-        _default_signals()
-        try:
-            os.execve(self.path, [*map(os.fsencode, argv)], _as_bytes(env))
-        except OSError as error:
-            raise _system_error(error, f"cannot run {_shown(argv[0])}") from None
 
 
 def _sign_as_guarded() -> None:
@@ -2097,7 +2076,6 @@ def _become(kind: str, argv: list[str]) -> NoReturn:
 
 # ==== hermetic host ===================================================================================================
 # Owns the way in: which guards are asked for, which program a target is, how it is started.
-#
 # A Python is started as by itself: PYTHONPATH brings in the loader, which guards it before its first line. One that
 # ignores PYTHONPATH is started on the loader. What belongs to this very environment runs in this process, unless that
 # has held a session's values. All else is a program: the kernel alone must be able to hold its guards.
@@ -2105,9 +2083,8 @@ def _become(kind: str, argv: list[str]) -> NoReturn:
 _GUARDS_KEPT = 7 * 86400  # seconds; on an older version; then it can start no more children
 _ALLOWANCES = {"no-network": "allow-localhost allow-domain", "no-subprocess": "", "strict-imports": "",
                "fs-readonly": "fs-write"}  # guard -> what opens it again
-_PROFILES = {"net-hermetic": "no-network allow-localhost", "exec-deny": "no-subprocess",
-             "fs-readonly": "fs-readonly=.", "strict-imports": "strict-imports",
-             "all": "no-network no-subprocess fs-readonly=. strict-imports"}
+_PROFILES = {"net-hermetic": "no-network allow-localhost", "exec-deny": "no-subprocess", "fs-readonly": "fs-readonly=.",
+             "strict-imports": "strict-imports", "all": "no-network no-subprocess fs-readonly=. strict-imports"}
 
 
 def _with_guards(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -2149,13 +2126,10 @@ def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[
     flags += [f"--fs-readonly={path}" for path in [environ.get("HERMETIC_FS_ROOT")] if path]
     sources = [asked]
     for where, given in ("HERMETIC_FLAGS", flags), ("the configuration file", _config_flags()):
-        try:
-            if {"-h", "--help"} & set(given):
-                raise _usage("there is no guard that is called help")
-            if given:  # else a parser would be made for nothing, and takes a millisecond
-                sources.append(_with_guards(_parser("hermetic", "")).parse_args(given))
-        except HotenvError as error:
-            raise _usage(f"{where}: {error}") from None
+        if {"-h", "--help"} & set(given):
+            raise _usage(f"{where}: there is no guard that is called help")
+        if given:  # else a parser would be made for nothing, and takes a millisecond
+            sources.append(_with_guards(_parser("hermetic", where=where)).parse_args(given))
     words: list[str] = []
     closed: set[str] = set()  # what no lower source can open, nor choose
     for source in sources:
@@ -2187,8 +2161,7 @@ def _config_flags() -> list[str]:
                 option = "--" + name.replace("_", "-")
                 flags += [option + f"={each}" * (each is not True) for each in values if each]
         except (ImportError, OSError, ValueError, AttributeError) as error:
-            why = "it takes Python 3.11" if isinstance(error, ImportError) else _shown(str(error))
-            raise _usage(f"cannot take guards from {path}: {why}") from None
+            raise _usage(f"cannot take guards from {path} (Python 3.11 can): {_shown(str(error))}") from None
     return flags
 
 
@@ -2221,8 +2194,10 @@ def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str],
             raise _Afterwards(_run_here, kind, argv, env, guards)
         argv = [sys.executable, f"{_Guarded.home}/sitecustomize.py", kind, *argv]
     kernel = _guard_in_kernel(guards, argv[0], kind != "program")
-    if kernel and "no-subprocess" in guards:
-        kernel.execute(argv, env)
+    if kernel and "no-subprocess" in guards:  # the one execve that is left: os hands these very bytes to the kernel
+        _default_signals()
+        why = _attempt(kernel.path, list(map(os.fsencode, argv)), _as_bytes(env))
+        raise _system_error(why, f"cannot run {_shown(argv[0])}")
     _exec(argv, env)
 
 
@@ -2369,7 +2344,6 @@ def _first_line(path: str) -> list[str] | None:
 
 # ==== policy ==========================================================================================================
 # Which commands shell text has, and whether an agent may run them. Knows nothing of a shell that runs.
-#
 # What a policy looks at: tokens of shell text, and a state. In `go` a command or a reserved word may come, in
 # `command` no reserved one, in `rest` arguments, in `loop` what `for` has. It knows no more of the grammar than
 # everyday lines need: what may mean something else is refused, `case` too.
@@ -2491,7 +2465,6 @@ def _denied(policy: Mapping[str, list[str]], command: str) -> str:
 # ==== shell session ===================================================================================================
 # A live bash for whoever may use the secrets without seeing them, and one result for each command: masked, bounded,
 # audited. It is no sandbox and takes no guards.
-#
 # The shell reads from a pipe. A command gets /dev/null, the pipe O and the pipe E as its 0, 1 and 2, and none of the
 # shell's other descriptors. On a pipe N the shell says that a command begins, and when it, or (by an EXIT trap) the
 # shell, has ended, status, directory, background jobs and exports: a record, which ends with a nonce that the shell
@@ -2721,8 +2694,7 @@ class _Shell:
                 ends.append(far)
                 self._poller.register(near, select.POLLIN)
                 self._movers[near] = taps[-1].read
-            self.process = start(
-                argv, env=env, stdout=ends[0], stderr=ends[1], pass_fds=ends[2:], preexec_fn=hear)
+            self.process = start(argv, env=env, stdout=ends[0], stderr=ends[1], pass_fds=ends[2:], preexec_fn=hear)
             self._control = ours.enter_context(self.process.stdin)
             guard = ["/bin/sh", "-c", _SHELL_GUARD, "hotenv", str(self.process.pid)]
             self._guard = start(guard, env={}, cwd="/", stdout=DEVNULL, stderr=DEVNULL)
@@ -2731,8 +2703,7 @@ class _Shell:
         os.set_blocking(self._control.fileno(), False)
         self._movers[self._control.fileno()] = self._write
         self.out, self.err, self.notes = (*taps, taps[0])[:3]
-        # What it is to do first with its descriptors.
-        self.arrange = _SHELL_THERE if remote else _SHELL_HERE % ends[2]
+        self.arrange = _SHELL_THERE if remote else _SHELL_HERE % ends[2]  # what it is to do first
 
     def send(self, data: bytes) -> None:
         """For the shell; move() writes it."""
@@ -2843,12 +2814,12 @@ class ShellSession:
             print(shell.exec("make deploy", timeout=600).stdout)
 
     `environment` goes into the shell, and is masked in all that comes out, but for names and prefixes (`AWS_*`) in
-    `no_mask`. The rest is the caller's, or with `isolated` a short allowlist of it. `remote`: a command (list, or a
-    string in shell quoting) that leads to a shell elsewhere, as `ssh -T host`; there `environment` alone is added,
-    over stdin. `cwd`: where to start. `timeout`: seconds for a command without its own limit. `max_output`: characters
-    of stdout and of stderr in a result; more is cut to head and tail. `policy`: a JSON file, or a dict, with the lists
-    `allow` and `deny` of first words; advice, no boundary. `audit`: a file that gets a line at the start and the end
-    of every command. Threads may share it: one command runs at a time, the others wait.
+    `no_mask`. The rest is the caller's, or with `isolated` a short allowlist of it. `remote`: a command (list, or
+    shell text) that leads to a shell elsewhere, as `ssh -T host`; there `environment` alone is added, over stdin.
+    `cwd`: where to start. `timeout`: seconds for a command without its own limit. `max_output`: characters of each
+    stream in a result; more is cut to head and tail. `policy`: a JSON file, or a dict, with lists `allow` and `deny`
+    of first words; advice, no boundary. `audit`: a file that gets a line at the start and the end of every command.
+    Threads may share it: one command runs at a time, the others wait.
     """
 
     _shell: _Shell | None = None  # also where __init__() fails early
@@ -2883,8 +2854,7 @@ class ShellSession:
         if audit is not None:
             os.close(_open_private(audit, "audit file"))
         self._redactor = Redactor(environment, no_mask)
-        # HOME=/tmp: in a directory such a value is no secret.
-        paths = [name for name, value in environment.items() if value.startswith("/")]
+        paths = [name for name, value in environment.items() if value.startswith("/")]  # no secret in a directory
         self._place = Redactor(environment, [*no_mask, *paths]) if paths else self._redactor
         self.unmaskable = self._redactor.unmaskable  # names whose values are not masked
         self._give(environment, isolated)
@@ -3112,7 +3082,6 @@ def _time_limit(seconds: float) -> float:
 
 # ==== mcp =============================================================================================================
 # The Model Context Protocol on stdio over shell sessions: one JSON message a line, and nothing else ever on stdout.
-#
 # It keeps no snapshot: each session_open fetches one, for that shell and its masks alone. Each command asks the session
 # again, which is a use, and shows whether it is there. Each shell has a thread that does its work in order of arrival.
 
@@ -3123,25 +3092,23 @@ _MCP_INSTRUCTIONS = ("Shells with the user's secrets in their environment. Refer
                      "are masked in all output. Open a session, run commands in it, close it.")
 # The answer to tools/list, but for the remotes. Arguments are checked against it too.
 _MCP_TOOLS = """[
-{"name": "session_open",
- "description": "Open a bash with the user's secrets. Returns its id and their names.",
+{"name": "session_open", "description": "Open a bash with the user's secrets. Returns its id and their names.",
  "inputSchema": {"type": "object", "additionalProperties": false, "required": [], "properties": {
   "cwd": {"type": "string", "description": "directory to start in"},
   "isolated": {"type": "boolean", "description": "leave out the user's own environment, but for PATH and such"},
   "remote": {"type": "string", "description": "where; default: this machine"}}}},
-{"name": "session_exec",
- "description": "Run a command and wait for its end. Returns stdout, stderr, exit_code, cwd as JSON, masked. State \
-persists, unless shell_restarted: then only directory and exports do. Start servers with a trailing &; the next result \
-has their output as `background`.",
+{"name": "session_exec", "description": "Run a command and wait for its end. Returns stdout, stderr, exit_code, cwd as \
+JSON, masked. State persists, unless shell_restarted: then only directory and exports do. Start servers with a \
+trailing &; the next result has their output as `background`.",
  "inputSchema": {"type": "object", "additionalProperties": false, "required": ["session", "command"], "properties": {
   "session": {"type": "string", "description": "id from session_open"},
   "command": {"type": "string", "description": "bash; may have several lines; stdin is empty"},
-  "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 86400,
-              "description": "seconds, default 30; then it is interrupted, exit_code 124"}}}},
+  "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 86400, "description":
+              "seconds, default 30; then it is interrupted, exit_code 124"}}}},
 {"name": "session_list", "description": "List the open sessions.",
  "inputSchema": {"type": "object", "additionalProperties": false, "required": [], "properties": {}}},
-{"name": "session_close", "description": "End a session and everything that runs in it.",
- "inputSchema": {"type": "object", "additionalProperties": false, "required": ["session"], "properties": {
+{"name": "session_close", "description": "End a session and everything that runs in it.", "inputSchema": {
+ "type": "object", "additionalProperties": false, "required": ["session"], "properties": {
   "session": {"type": "string", "description": "id from session_open"}}}}]"""
 
 
@@ -3381,15 +3348,15 @@ def _ask(question: str) -> str:
         _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)  # here a signal ends or stops us
     os.close(tty)
     if more or not typed.endswith(b"\n") or len(typed) > _LINE_MAX or b"\0" in typed:
-        raise HotenvError(EXIT_INPUT, f"no answer to {_shown(question)}: it is one line, of less than {_LINE_MAX} "
-                                      "bytes and without NUL; pipe others into serve, in quotes")
+        rules = f"one line under {_LINE_MAX} bytes, without NUL; pipe others into serve, in quotes"
+        raise HotenvError(EXIT_INPUT, f"no answer to {_shown(question)}: {rules}")
     return typed[:-1].decode("utf-8", "surrogateescape")
 
 
 _FORMATS = {  # how each writes a variable, and which names it can carry
-    "plain": ("{}={}\n", "(?s).+"), "dotenv": ("{}={}\n", "[A-Za-z0-9_.-]+"),
-    "sh": ("export {}='{}'\n", "[A-Za-z_][A-Za-z0-9_]*"), "json": ("", "(?s).+"),
-    "nul": ("{}={}\0", "(?s).+"), "names": ("{}\n", "[^\n]+"), "value": ("{1}", "(?s).+")}
+    "plain": ("{}={}\n", "(?s).+"), "dotenv": ("{}={}\n", "[A-Za-z0-9_.-]+"), "nul": ("{}={}\0", "(?s).+"),
+    "sh": ("export {}='{}'\n", "[A-Za-z_][A-Za-z0-9_]*"), "json": ("", "(?s).+"), "names": ("{}\n", "[^\n]+"),
+    "value": ("{1}", "(?s).+")}
 # What sh, bash or zsh hold read-only, keep for themselves, or take as a number or a list.
 _SHELL_OWN = """ARGC ARGV0 BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_CMDS BASH_COMMAND BASH_LINENO COLUMNS
 BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO DIRSTACK EGID EPOCHREALTIME EPOCHSECONDS ERRNO EUID FUNCNAME FUNCNEST GID LINES
@@ -3478,8 +3445,7 @@ def _command(argv: list[str]) -> int:
 
 def _meant(argv: list[str], commands: list[str]) -> str:
     import difflib
-    others = {"start": "serve", "up": "serve", "exec": "run --", "get": "dump", "show": "dump",
-              "env": "dump", "list": "status", "end": "stop", "kill": "stop", "down": "stop"}
+    others = {"start": "serve", "up": "serve", "exec": "run --", "end": "stop", "kill": "stop", "down": "stop"}
     name, *rest = words = [*map(_shown, argv)]
     near = difflib.get_close_matches(argv[0].lower(), [*commands, "help", "version"], 1)
     if name == "--":
@@ -3530,23 +3496,19 @@ def _serve(argv: list[str]) -> int:
     _find_marker()  # raises where the current directory has been removed
     if os.path.lexists(MARKER) and not options.force:
         raise _refusal()
-    _tried(_name_process, "hotenv")  # for `ps`, pkill and `stop`
+    if os.path.exists("/proc/self/comm"):  # for `ps`, pkill and `stop`
+        with open("/proc/self/comm", "w") as name:
+            name.write("hotenv")
     _harden()
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is there yet to clean up
-    response, count = _read_environment(True) if options.prompt else _read_apart()
+    response = _read_environment(True) if options.prompt else _read_apart()
     os.close(0)
     os.open(os.devnull, os.O_RDWR)
-    work = _serve_in_background if options.background else _hold
-    return _outlive_script(work, options, response, count)
+    return _outlive_script(_serve_in_background if options.background else _hold, options, response)
 
 
-def _name_process(name: str) -> None:
-    with open("/proc/self/comm", "w") as file:
-        file.write(name)
-
-
-def _read_apart() -> tuple[bytearray, int]:
+def _read_apart() -> bytearray:
     """What _read_environment gives, read by a child: what that leaves in its memory goes with it."""
     source, report = os.pipe()
     child = os.fork()
@@ -3554,28 +3516,25 @@ def _read_apart() -> tuple[bytearray, int]:
         os._exit(_exit_status(_read_and_report, report))
     os.close(report)
     with open(source, "rb", 0) as file:  # without a buffer, which would be a second copy
-        count, size = [int.from_bytes(file.read(8), "big") for _ in range(2)]
-        response = bytearray(size)
+        response = bytearray(int.from_bytes(file.read(8), "big"))
         left = memoryview(response)
         while got := file.readinto(left):
             left = left[got:]
-    status = os.waitpid(child, 0)[1]
-    if status:  # it has said why
+    if status := os.waitpid(child, 0)[1]:  # it has said why
         raise _Afterwards(_as_it_ended, status)
-    return response, count
+    return response
 
 
 def _read_and_report(report: int) -> int:
     _call_c("prctl", 1, 15)  # PR_SET_PDEATHSIG: when we are told to end, so is it
-    response, count = _read_environment(False)
+    response = _read_environment(False)
     with open(report, "wb") as file:
-        file.write(count.to_bytes(8, "big") + len(response).to_bytes(8, "big"))
-        file.write(response)
+        file.write(len(response).to_bytes(8, "big") + response)
     return 0
 
 
-def _read_environment(prompt: bool) -> tuple[bytes, int]:
-    """The encoded response, and how many variables it has."""
+def _read_environment(prompt: bool) -> bytes:
+    """The encoded response to all that will ask."""
     if os.isatty(0):
         _say("type NAME=value lines, then Ctrl-D. All is seen; to hide a value: NAME=? and --prompt")
     data = bytearray()
@@ -3593,7 +3552,7 @@ def _read_environment(prompt: bool) -> tuple[bytes, int]:
         _say("a value that begins with `?` is taken as it is: to be asked for it, use --prompt")
     if os.environ.get("HOTENV_SOCKET") and os.isatty(2):
         _say("HOTENV_SOCKET is set: `run` asks that session, not this one, until you unset it")
-    return _encode_message({"env": env}), len(env)
+    return _encode_message({"env": env})
 
 
 def _refusal() -> HotenvError:
@@ -3604,8 +3563,8 @@ def _refusal() -> HotenvError:
         if process == "T":
             state = f"and its session is stopped (Ctrl-Z?): `fg`, or end it with `{_invocation()} stop`"
     except HotenvError as error:
-        gone = error.code == EXIT_UNREACHABLE
-        state = "but nobody answers there any more" if gone else f"but cannot be believed ({error})"
+        known = {EXIT_UNREACHABLE: "but nobody answers there any more"}
+        state = known.get(error.code, f"but cannot be believed ({error})")
     return HotenvError(EXIT_REFUSED, f"{MARKER} is here already, {state}; `{_invocation()} serve --force` replaces it")
 
 
@@ -3621,11 +3580,11 @@ def _outlive_script(work: Callable[..., int], *args: Any) -> int:
     return 0
 
 
-def _hold(options: argparse.Namespace, response: bytes | bytearray, count: int) -> int:
+def _hold(options: argparse.Namespace, response: bytes | bytearray) -> int:
     """Binds, publishes and serves, and leaves nothing behind."""
     import atexit
     import signal
-    _call_c("malloc_trim", 0)  # what parsing has freed, and the copies of values in it, go back
+    _call_c("malloc_trim", 0)  # what the syntax tree took goes back
     signals, files = _Signals(), _SessionFiles()
     listener = reason = None
     try:
@@ -3635,17 +3594,17 @@ def _hold(options: argparse.Namespace, response: bytes | bytearray, count: int) 
             raise _Afterwards(_die_of, signals.received)
         files.stamp(time.time() + min(options.timeout, options.max_age))
         files.publish(options.force)  # from here on there is a session: a signal ends it
-        variables = f"{count} variable{'s' * (count != 1)}"
-        message = f"session {files.id} ready: {variables}, idle timeout {_duration(options.timeout)}"
+        count = response.count(b'":"')  # which JSON has between a name and a value, and nowhere else
+        note = f"session {files.id} ready: {count} variable{'s' * (count != 1)}, idle timeout {_duration(options.timeout)}"
         if options.background:
-            os.write(3, message.encode())  # fails, and ends us, if the caller has gone
+            os.write(3, note.encode())  # fails, and ends us, if the caller has gone
             os.close(3)
             os.dup2(output, 1)
             os.dup2(output, 2)  # from here on, stderr is the log
             os.chdir("/")
         talks, log = os.isatty(2) and options.level != "quiet", _Log(options.level)
         if talks:
-            log.add(f"hotenv: {message}")
+            log.add(f"hotenv: {note}")
         server = _Server(listener, response, files, log, options.timeout, options.max_age)
         reason = server.run(signals)
     except FileExistsError:
@@ -3666,7 +3625,7 @@ def _hold(options: argparse.Namespace, response: bytes | bytearray, count: int) 
     return 0
 
 
-def _serve_in_background(options: argparse.Namespace, response: bytes | bytearray, count: int) -> int:
+def _serve_in_background(options: argparse.Namespace, response: bytes | bytearray) -> int:
     """A child holds the session; we return when it is ready, or with what went wrong."""
     news, report = os.pipe()
     child = os.fork()  # before listen: clients see the credentials of who called that
@@ -3681,10 +3640,7 @@ def _serve_in_background(options: argparse.Namespace, response: bytes | bytearra
     os.setsid()
     os.dup2(report, 3)
     os.closerange(4, 1 << 16)  # a lock or a pipe of the caller's is not to be held
-    return _hold(options, response, count)
-
-
-_VALUED = "--only --pass --define --bin --no-mask --socket --peer-uid --allow-domain --fs-write --profile".split()
+    return _hold(options, response)
 
 
 def _split(command: str, argv: list[str]) -> tuple[list[str], list[str]]:
@@ -3692,10 +3648,9 @@ def _split(command: str, argv: list[str]) -> tuple[list[str], list[str]]:
     at = argv.index("--") if "--" in argv else len(argv)
     own, target = argv[:at], argv[at + 1:]
     if not target and not {"-h", "--help"} & set(own):
-        at = 0
-        while own[at:] and own[at].startswith("-"):
-            at += 1 + (own[at] in _VALUED)
-        typed = " ".join(map(_shown, [command, *own[:at], "--", *(own[at:] or ["COMMAND..."])]))
+        typed = f"{command} [options] -- COMMAND..."
+        if own and not own[0].startswith("-"):
+            typed = " ".join(map(_shown, [command, "--", *own]))
         raise _usage(f"{command}: what to run goes after `--`, options before it: {_invocation()} {typed}")
     return own, target
 
@@ -3705,15 +3660,7 @@ def _as_utf8(word: str) -> str:
     return os.fsencode(word).decode("utf-8", "surrogateescape")
 
 
-def _assignment(text: str) -> tuple[str, str]:
-    name, equals, value = _as_utf8(text).partition("=")
-    if not name or not equals:
-        raise _usage("--define takes NAME=VALUE, and --remote NAME=CMD")
-    return name, value
-
-
 _REPEATED: dict[str, Any] = {"action": "append", "default": [], "type": _as_utf8}
-_ASSIGNED: dict[str, Any] = {**_REPEATED, "type": _assignment}
 _NAMES: dict[str, Any] = {"action": "extend", "default": [], "metavar": "NAMES",  # with commas, repeated, or both
                           "type": lambda text: [name.strip() for name in _as_utf8(text).split(",")]}
 
@@ -3733,7 +3680,7 @@ def _run(argv: list[str]) -> int:
             raise
         _say(f"{str(error).split(';')[0]}; running without one")
         snapshot, options.only, options.no_mask = {}, [], []
-    define = {**_chosen(snapshot, options.only), **dict(options.define)}
+    define = {**_chosen(snapshot, options.only), **dict([text.partition("=")[::2] for text in options.define])}
     kept = [name for name in host if not options.isolated or _matches(name, options.pass_through)]
     env = build_isolated_env(host, kept, define, options.bin)
     become: Callable[[], NoReturn] = partial(_exec, command, env)
@@ -3749,14 +3696,13 @@ def _run(argv: list[str]) -> int:
 
 
 def _run_options(own: list[str]) -> argparse.Namespace:
-    parser = _parser("run", "Run a command with the session's environment.",
-                     "  hotenv run -- ./deploy.sh --to production\n\n"
-                     "Guards (--no-network, ...): hotenv hermetic --help", "[options] -- COMMAND [ARG...]")
+    example = "  hotenv run -- ./deploy.sh --to production\n\nGuards (--no-network, ...): hotenv hermetic --help"
+    parser = _parser("run", "Run a command with the session's environment.", example, "[options] -- COMMAND [ARG...]")
     add = parser.add_argument
     add("--only", **_NAMES, help="hand over these alone: NAME,PREFIX*,... (no boundary)")
     add("--isolated", action="store_true", help="start from an allowlist (PATH, HOME, TERM, ...)")
     add("--pass", **_NAMES, dest="pass_through", help="with --isolated: these of yours too")
-    add("--define", **_ASSIGNED, metavar="NAME=VALUE", help="set a variable that is no secret: `ps` shows it")
+    add("--define", **_REPEATED, metavar="NAME=VALUE", help="set a variable that is no secret: `ps` shows it")
     add("--bin", **_REPEATED, metavar="DIR", help="put a directory before PATH")
     add("--mask", action="store_true", help="hide the values in output to a file or a pipe")
     add("--no-mask", **_NAMES, help="with --mask: let these be seen")
@@ -3768,6 +3714,7 @@ def _run_options(own: list[str]) -> argparse.Namespace:
     for wrong, message in (
             (options.words and not guarded, "no guard is on: see hotenv hermetic --help"),
             (options.pass_through and not options.isolated, "--pass goes with --isolated"),
+            (any([text.find("=") < 1 for text in options.define]), "--define takes NAME=VALUE"),
             ("" in options.bin, "--bin takes a directory, and an empty name would be this one"),
             (options.no_mask and not options.mask, "--no-mask goes with --mask")):
         if wrong:
@@ -3935,10 +3882,9 @@ def _end_session(session: _Session, peer_uid: int | None) -> None:
 
 def _shellenv(argv: list[str]) -> int:
     import shlex
-    parser = _parser("shellenv", "Print a shell function `hotenv` that runs this file, compiled only once.",
-                     '  eval "$(python3 ~/trusted/hotenv.py shellenv)"      # ~/.profile, ~/.bashrc or ~/.zshrc\n'
-                     "  python3 ~/trusted/hotenv.py shellenv fish | source  # ~/.config/fish/config.fish",
-                     "[bash | zsh | fish]")
+    example = ('  eval "$(python3 ~/trusted/hotenv.py shellenv)"      # ~/.profile, ~/.bashrc or ~/.zshrc\n'
+               "  python3 ~/trusted/hotenv.py shellenv fish | source  # ~/.config/fish/config.fish")
+    parser = _parser("shellenv", "Print a shell function that runs this file, compiled once.", example, "[SHELL]")
     parser.add_argument("shell", nargs="?", default="sh", choices="sh bash zsh fish".split())
     shell, path = parser.parse_args(argv).shell, os.path.realpath(__file__)
     # By the loader that `import` has, so that a .pyc serves; by its path, so that it is this file.
@@ -3953,10 +3899,9 @@ def _shellenv(argv: list[str]) -> int:
 
 def _hermetic(argv: list[str]) -> int:
     """Every error of ours is 1 here: 2 says that something was blocked."""
-    parser = _with_guards(_parser(
-        "hermetic", "Run a program without network, subprocesses, writes or native code.",
-        "  hotenv hermetic --no-network --trace -- pip download requests\n"
-        "What each guard holds, and what not: hotenv help hermetic", "[GUARDS] -- TARGET [ARG...]"))
+    summary = "Run a program without network, subprocesses, writes or native code; more: hotenv help hermetic"
+    example = "  hotenv hermetic --no-network --trace -- pip download requests"
+    parser = _with_guards(_parser("hermetic", summary, example, "[GUARDS] -- TARGET [ARG...]"))
     try:
         own, target = _split("hermetic", argv)
         _run_hermetic(_guard_words(parser.parse_args(own), os.environ), target, _host_environment())
@@ -3970,14 +3915,16 @@ def _mcp(argv: list[str]) -> int:
     add = parser.add_argument
     add("--policy", metavar="FILE", type=_load_policy, help='{"allow": [...], "deny": [...]}: first words; advisory')
     add("--audit", metavar="FILE", help="append a JSON line at the start and end of each command")
-    add("--remote", **_ASSIGNED, metavar="NAME=CMD", help="let the agent open a shell by CMD, such as `ssh -T host`")
+    add("--remote", **_REPEATED, metavar="NAME=CMD", help="let the agent open a shell by CMD, such as `ssh -T host`")
     add("--no-mask", **_NAMES, help="let these values be seen: NAME,PREFIX*,...")
     options = parser.parse_args(argv)
-    options.remote = dict(options.remote)
+    options.remote = dict([text.partition("=")[::2] for text in options.remote])
+    if not all([*options.remote, *options.remote.values()]):
+        raise _usage("mcp: --remote takes NAME=CMD")
     _serve_mcp(options)
 
 
-_TOPICS = {"help": r"""usage: hotenv COMMAND [options]
+_TOPICS = {"help": r"""usage: hotenv COMMAND [options]; see hotenv COMMAND --help
 
 everyday:
   serve < secrets.env     hold NAME=value lines in memory for this directory, 5 idle minutes
@@ -3991,8 +3938,6 @@ advanced:
   mcp                     shells for an agent that must not see the values
   shellenv                a shell function `hotenv` that starts fast
   help [TOPIC], version   masking, hermetic, mcp, dotenv, sessions, or a command
-
-See `hotenv COMMAND --help`.
 """, "sessions": r"""A container gets one socket, and no more:
     SOCKET=$(cut -d= -f2- .hotenv)
     docker run --rm -v "$SOCKET:/s.sock" -v "$PWD/hotenv.py:/hotenv.py:ro" python:3 \
@@ -4014,8 +3959,8 @@ old one, some containers) a Python has its hook alone, as --trace says; others a
 --no-network. Kernel: sockets but unix, netlink and TCP; connecting by TCP (before Linux 6.7 all
   TCP, but for a Python); io_uring. Hook: looking up names, listening for other machines.
   Neither: unix sockets by path (docker.sock), connections that are open already.
---allow-localhost (as net-hermetic has it), --allow-domain D: for a Python alone. Where clouds
-  hand out credentials (169.254.169.254, ...), only that very name opens it.
+--allow-localhost, --allow-domain D: for a Python alone. Where clouds hand out credentials
+  (169.254.169.254, ...), only that very name opens it.
 --no-subprocess. Kernel: fork, exec; threads stay. Neither: asking systemd, docker or cron to
   start something. A script of `#!/usr/bin/env node`: -- node script.js.
 --fs-readonly[=PATH], --fs-write PATH. Kernel: writing (Linux 6.2), but below --fs-write, to
@@ -4023,10 +3968,10 @@ old one, some containers) a Python has its hook alone, as --trace says; others a
   Hook: reads outside PATH (=/ allows all; sqlite's ATTACH is not seen); others take =/ alone.
 Any guard: sessions do not answer, sudo gains nothing, 32-bit programs are killed. Children drop
 the hook, not the kernel's part, by PYTHONPATH=... in a shell, `python -I`, -E or -S, `env -i`,
-or as another user. Python code that looks for the hook can get round it. Exit status 2: the
-first process's hook blocked something, even if the program went on; its own may be 2, too. What
-only the kernel refused ("Permission denied"), a child was refused, or came before an exec does
-not show. Targets: a command, a path, `python3 ...`, module, pkg.module:callable.
+or as another user. Code that looks for the hook can get round it. Exit status 2: the first
+process's hook blocked something, even if the program went on; its own may be 2, too. What only
+the kernel refused, a child was refused, or came before an exec does not show. Targets: a
+command, a path, `python3 ...`, module, pkg.module:callable.
 """, "mcp": r"""Shells for an agent that must not see the values. When their session has ended, the
 next call closes them all. Revisions 2024-11-05 to 2025-11-25. For .mcp.json, Claude Desktop,
 Cursor, Gemini CLI (VS Code: "servers", "type": "stdio"):
@@ -4040,14 +3985,14 @@ Commands have no terminal and an empty stdin. A time limit (30 s) is one Ctrl-C,
 kill: a new shell has the old one's directory and exports, and the result says shell_restarted.
 Daemons (setsid, docker, tmux) outlive their shell. It is no boundary: who runs commands can send
 secrets anywhere. Give an agent what it may use.
-""", "masking": r"""`run --mask`, mcp, ShellSession, Redactor show a session's value, also what
---only left out, as [hidden:NAME]: as it is, in base64 (at any offset, URL-safe too), hex,
-percent-encoding, JSON, HTML, shell quoting, Python's repr; of several lines, also each of 8 or
-more characters; of 4 to 7 characters, as whole words. Seen are a piece of a value, its reverse,
-gzip, one letter a line, a short word right behind a colour code, upper-case hex, wrapped base64
-and hex but for a value at their start, and all else. Output comes at once, but for what may
-begin a value; what comes after the command's end is lost. Not masked, but named on stderr: up to 3
-characters, numbers of up to 5 digits, the allowlist of --isolated, and, in whatever case:
+""", "masking": r"""`run --mask`, mcp, ShellSession, Redactor show a session's value, also what --only left out, as
+[hidden:NAME]: as it is, in base64 (at any offset, URL-safe too), hex, percent-encoding, JSON,
+HTML, shell quoting, Python's repr; of several lines, also each of 8 or more characters; of 4 to
+7 characters, as whole words. Seen are a piece of a value, its reverse, gzip, one letter a line,
+a short word right behind a colour code, upper-case hex, wrapped base64 and hex but for a value
+at their start, and all else. Output comes at once, but for what may begin a value; what comes
+after the command's end is lost. Not masked, but named on stderr: up to 3 characters, numbers of
+up to 5 digits, the allowlist of --isolated, and, in whatever case:
 """ + _NO_SECRETS}
 
 

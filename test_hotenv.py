@@ -2732,7 +2732,7 @@ def test_every_spelling_of_every_value_is_masked_and_what_cannot_become_a_value_
         assert left.strip("'\" \nb\\nt") == "", (spelling, masked)
     for name, coder, tail, offset in itertools.product(VALUES, (base64.b64encode, base64.urlsafe_b64encode),
                                                        (b"", b"\n", b":more text after it"), range(3)):
-        masked = of_all.mask(coder(b"user:"[:3 + offset] + raw(VALUES[name].strip()) + tail))
+        masked = cut(of_all, coder(b"user:"[:3 + offset] + raw(VALUES[name].strip()) + tail))
         assert b"[hidden:%s]" % name.encode() in masked, (name, offset)
         assert len(masked.replace(b"[hidden:%s]" % name.encode(), b"")) <= 8 + len(coder(tail)) + 4
     for env, cases in MASKED:
@@ -2770,7 +2770,7 @@ def test_what_other_programs_make_of_a_value_is_masked(command):
                          env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": "/"}, timeout=PATIENCE)
     if b"bad substitution" in ran.stdout:
         pytest.skip("this bash is too old for @Q")
-    masked = hotenv.Redactor(values).mask(ran.stdout)
+    masked = cut(hotenv.Redactor(values), ran.stdout)
     for name, value in values.items():
         assert b"[hidden:%s]" % name.encode() in masked, (name, ran.stdout)
         pieces = [piece for piece in re.split(r"\W+", value, flags=re.ASCII) if len(piece) > 3 and piece != "HOME"]
@@ -2865,7 +2865,7 @@ def test_any_cut_of_a_stream_gives_what_the_whole_gives_and_lets_no_value_throug
             pieces.append(rng.choice((value, value[start:end], filling)))
         text, redactor = "".join(pieces), hotenv.Redactor(env)
         expected = raw(masked_by_trying(env, text))
-        assert redactor.mask(raw(text)) == expected, (env, text)
+        assert cut(redactor, raw(text)) == expected, (env, text)
         for most in (1, 3, 9, 30):
             at = list(itertools.accumulate(rng.randrange(1, most + 1) for _ in text))
             assert cut(redactor, raw(text), *[each for each in at if each < len(text)]) == expected, (env, text)
@@ -2873,10 +2873,10 @@ def test_any_cut_of_a_stream_gives_what_the_whole_gives_and_lets_no_value_throug
     account = '{\n  "type": "service_account",\n  "key": "0123456789abcdef0123456789abcdef"\n}'
     redactor = hotenv.Redactor({"SA": account, "S": "\u65e5\u672c\u8a9e\u9375"})
     data = raw("ERROR 1\nERROR 2\n" + account[:50])
-    assert redactor.mask(data).startswith(b"ERROR 1\nERROR 2\n{\n  [hidden:SA]")
+    assert cut(redactor, data).startswith(b"ERROR 1\nERROR 2\n{\n  [hidden:SA]")
     for text in data, data + raw(account + "\ndone \u65e5\u672c\u8a9e\u9375 \u65e5\u672c\u8a9e\u9375x"):
-        assert {cut(redactor, text, at) for at in range(len(text))} == {redactor.mask(text)}
-    assert redactor.mask(text).endswith(b"done [hidden:S] [hidden:S]x")
+        assert {cut(redactor, text, at) for at in range(len(text))} == {cut(redactor, text)}
+    assert cut(redactor, text).endswith(b"done [hidden:S] [hidden:S]x")
     env = {f"V{n}": "".join(rng.choices("abcdefABCDEF0123456789+/=$'\" ", k=rng.randrange(4, 60))) for n in range(20)}
     env = {name: value for name, value in env.items() if len(value.strip()) >= 4}
     redactor, values = hotenv.Redactor(env), list(env.values())
@@ -2920,7 +2920,7 @@ def test_threads_may_use_a_redactor_for_the_first_time_at_once():
         def first(leads):
             while not leads and "Redactor" not in vars(hotenv):
                 pass
-            os.write(1, hotenv.Redactor({"A": "abcdefgh"}).mask(b"abcdefgh\\n"))
+            os.write(1, hotenv.Redactor({"A": "abcdefgh"})("abcdefgh\\n").encode())
         for n in range(4):
             threading.Thread(target=first, args=(n == 3,)).start()"""
     for _ in range(amount(200)):
@@ -3571,8 +3571,8 @@ def executable(path, text, mode=0o755):
 # What is typed -> a pattern of the one line that answers it, with exit code 2.
 MISTAKES = {
     "nonsense": "serve.*run.*dump", "server": r"\bserve\b", "--nonsense": "serve|help", "\x1b[31m\n": "serve|help",
-    "start": "hotenv serve", "up": "hotenv serve", "exec ls": "hotenv run", "get API_KEY": "dump|status",
-    "show": "dump|status", "list": "dump|status", "env": "dump|status", "end": "hotenv stop", "kill": "hotenv stop",
+    "start": "hotenv serve", "up": "hotenv serve", "exec ls": "hotenv run -- ls`", "get API_KEY": "dump|status",
+    "show": "dump|status", "list": "dump|status", "env": "run -- env", "end": "hotenv stop", "kill": "hotenv stop",
     "down": "hotenv stop", "./here.sh -f": r"run -- \./here\.sh", "/bin/ls": "run -- /bin/ls", "-- env": "run -- env",
     "sh -c ls": "run -- sh", "statsu": "hotenv status", "rnu -- ls": "hotenv run -- ls", "RUN": "hotenv run",
     "./no-such.sh": r"run -- \./no-such\.sh", "exec -- ls -l": "hotenv run -- ls -l", "serve extra": "serve <",
@@ -3582,10 +3582,10 @@ MISTAKES = {
     "serve -t": "--timeout|-t", "serve --log x": "--background", "serve --max-age 0": "above 0|366",
     "serve --quiet=yes": "--quiet", "serve --socket /x": "--socket", "run": "run .*-- COMMAND",
     "run --": "run .*-- COMMAND", "run true": "hotenv run -- true$",
-    "run --optional ls -l": "hotenv run --optional -- ls -l$", "run --opt -- true": "--opt",
+    "run --only A env": r"run \[options\] -- COMMAND", "run --opt -- true": "--opt",
     "run --pass X -- true": "--isolated", "run --isolate -- true": "--isolated", "run --masked -- true": "--mask",
     "run --nomask X -- true": "--no-mask", "run --optionl -- true": "--optional", "run --no-mask X -- true": "--mask",
-    "run --peer-uid x -- true": "--peer-uid", "run --socket": "--socket", "run extra -- true": "extra",
+    "run --peer-uid x -- true": "--peer-uid", "run --socket": "-- COMMAND", "run extra -- true": "extra",
     "run --define NO -- true": "NAME=VALUE", "run --define =1 -- true": "NAME=VALUE", "run --bin= -- true": "--bin",
     "run --trace -- true": "guard", "dump extra": "extra", "dump --form json": "--form", "dump --format xml": "json",
     "dump --peer-uid -": "--peer-uid", "status --jsn": "--json", "status now": "now",
