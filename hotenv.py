@@ -22,7 +22,6 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 #  10. What is not ours is escaped before a terminal or a log sees it.
 #  11. A command imports what it needs alone; an import changes nothing; no check is an assert.
 #  12. One copy of the values lives in the server: the encoded response.
-#
 # The rooms, each below a banner, stand in the order in which data flows: each calls only rooms above it.
 
 from __future__ import annotations
@@ -55,7 +54,6 @@ except ImportError:  # an interpreter that is built otherwise
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    import re
     import socket
     import threading
     from typing import Any, Callable, Iterable, Iterator, Mapping, NoReturn, Sequence
@@ -272,7 +270,7 @@ class _Template:
             raise self.error(around[0][1], "bad reference: its } is missing; write \\${ for a literal ${,")
         return "".join(pieces) + self.raw[at:]
 
-    def refer(self, token: re.Match[str], env: Mapping[str, str], host: Mapping[str, str]) -> tuple[str, bool]:
+    def refer(self, token: Any, env: Mapping[str, str], host: Mapping[str, str]) -> tuple[str, bool]:
         """What a reference gives by itself, and whether the word behind its operator is used."""
         name, colon, operator = token.groups()
         value = env.get(name, host.get(name))
@@ -525,8 +523,7 @@ def _at_address(path: str, action: Callable[[str], None]) -> None:
     if len(os.fsencode(path)) < SUN_PATH:
         return action(path)
     if not os.path.isdir("/proc/self/fd"):
-        limit = f"too long for a socket ({SUN_PATH - 1} bytes): set XDG_RUNTIME_DIR to a shorter path"
-        raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is {limit}")
+        raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is too long, over {SUN_PATH - 1} bytes: shorten XDG_RUNTIME_DIR")
     parent = os.open(os.path.dirname(path), os.O_DIRECTORY)
     try:
         action(f"/proc/self/fd/{parent}/{os.path.basename(path)}")
@@ -2377,7 +2374,7 @@ def _read_commands(text: str, at: int, ends: str, found: list[str]) -> int:
     import re
     quoted = ends[-1:] == '"'
     state, word = "rest" if quoted else "go", ""
-    heredocs: list[re.Match[str]] = []
+    heredocs: list[Any] = []
     while at < len(text) and len(ends) < _POLICY_DEPTH and state != "lost":
         match = re.compile(_POLICY_QUOTED if quoted else _POLICY_TOKEN).match(text, at)
         kind = match and match.lastgroup
@@ -3502,14 +3499,20 @@ def _serve(argv: list[str]) -> int:
     _harden()
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is there yet to clean up
+    return _outlive_script(_begin, options)
+
+
+def _begin(options: argparse.Namespace) -> int:
+    _call_c("malloc_trim", 0)  # what the syntax tree took goes back
     response = _read_environment(True) if options.prompt else _read_apart()
     os.close(0)
     os.open(os.devnull, os.O_RDWR)
-    return _outlive_script(_serve_in_background if options.background else _hold, options, response)
+    return (_serve_in_background if options.background else _hold)(options, response)
 
 
 def _read_apart() -> bytearray:
     """What _read_environment gives, read by a child: what that leaves in its memory goes with it."""
+    import json  # noqa: F401  (once, and not in each of the two)
     source, report = os.pipe()
     child = os.fork()
     if not child:
@@ -3560,8 +3563,7 @@ def _refusal() -> HotenvError:
     try:
         sock, _, process = _server_of(_Session(_read_marker(MARKER)), None)
         sock.close()
-        if process == "T":
-            state = f"and its session is stopped (Ctrl-Z?): `fg`, or end it with `{_invocation()} stop`"
+        state = {"T": f"and its session is stopped (Ctrl-Z?): `fg`, or `{_invocation()} stop`"}.get(process, state)
     except HotenvError as error:
         known = {EXIT_UNREACHABLE: "but nobody answers there any more"}
         state = known.get(error.code, f"but cannot be believed ({error})")
@@ -3584,7 +3586,6 @@ def _hold(options: argparse.Namespace, response: bytes | bytearray) -> int:
     """Binds, publishes and serves, and leaves nothing behind."""
     import atexit
     import signal
-    _call_c("malloc_trim", 0)  # what the syntax tree took goes back
     signals, files = _Signals(), _SessionFiles()
     listener = reason = None
     try:
@@ -3595,16 +3596,17 @@ def _hold(options: argparse.Namespace, response: bytes | bytearray) -> int:
         files.stamp(time.time() + min(options.timeout, options.max_age))
         files.publish(options.force)  # from here on there is a session: a signal ends it
         count = response.count(b'":"')  # which JSON has between a name and a value, and nowhere else
-        note = f"session {files.id} ready: {count} variable{'s' * (count != 1)}, idle timeout {_duration(options.timeout)}"
+        counted = f"{count} variable" + "s" * (count != 1)
+        message = f"session {files.id} ready: {counted}, idle timeout {_duration(options.timeout)}"
         if options.background:
-            os.write(3, note.encode())  # fails, and ends us, if the caller has gone
+            os.write(3, message.encode())  # fails, and ends us, if the caller has gone
             os.close(3)
             os.dup2(output, 1)
             os.dup2(output, 2)  # from here on, stderr is the log
             os.chdir("/")
         talks, log = os.isatty(2) and options.level != "quiet", _Log(options.level)
         if talks:
-            log.add(f"hotenv: {note}")
+            log.add(f"hotenv: {message}")
         server = _Server(listener, response, files, log, options.timeout, options.max_age)
         reason = server.run(signals)
     except FileExistsError:
@@ -3648,10 +3650,8 @@ def _split(command: str, argv: list[str]) -> tuple[list[str], list[str]]:
     at = argv.index("--") if "--" in argv else len(argv)
     own, target = argv[:at], argv[at + 1:]
     if not target and not {"-h", "--help"} & set(own):
-        typed = f"{command} [options] -- COMMAND..."
-        if own and not own[0].startswith("-"):
-            typed = " ".join(map(_shown, [command, "--", *own]))
-        raise _usage(f"{command}: what to run goes after `--`, options before it: {_invocation()} {typed}")
+        typed = " ".join(map(_shown, ["--", *own])) if own and own[0][:1] != "-" else "[options] -- COMMAND..."
+        raise _usage(f"{command}: what to run goes after `--`, options before it: {_invocation()} {command} {typed}")
     return own, target
 
 
