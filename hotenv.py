@@ -523,7 +523,7 @@ def _at_address(path: str, action: Callable[[str], None]) -> None:
     if len(os.fsencode(path)) < SUN_PATH:
         return action(path)
     if not os.path.isdir("/proc/self/fd"):
-        raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is too long, over {SUN_PATH - 1} bytes: shorten XDG_RUNTIME_DIR")
+        raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is too long (over {SUN_PATH - 1}): shorten XDG_RUNTIME_DIR")
     parent = os.open(os.path.dirname(path), os.O_DIRECTORY)
     try:
         action(f"/proc/self/fd/{parent}/{os.path.basename(path)}")
@@ -3248,7 +3248,7 @@ class _McpServer:
             content = str(error)
         except Exception as error:  # its text might quote a value, as a traceback would
             content = getattr(error, "strerror", None) or f"internal error: {type(error).__name__}"
-        if not shell.session or shell.name not in self.shells:  # it was closed meanwhile
+        if not shell.session:
             self.close(shell)
         self._running.pop(repr(number), None)
         if not stop.is_set():

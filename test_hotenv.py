@@ -527,7 +527,6 @@ def test_limits_are_the_documented_ones_and_the_file_is_plain_code_on_the_standa
         "LOCK_TIME": 1, "MAX_NESTING": 64}
     assert documented.items() <= vars(hotenv).items()
     nodes = list(ast.walk(ast.parse(HOTENV.read_text(encoding="utf-8"), feature_version=(3, 8))))  # the oldest Python
-    assert sum(isinstance(node, ast.FunctionDef) for node in nodes) > 100
     assert not [node.lineno for node in nodes if isinstance(node, ast.Assert)]
     assert not [node.lineno for node in nodes if isinstance(node, ast.ExceptHandler) and node.type is None]
     called = [node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
@@ -1292,7 +1291,8 @@ def test_every_client_beside_an_end_has_its_answer_or_none_and_stop_and_status_s
     server = project.serve()
     server.send_signal(signal.SIGSTOP)
     done = project.hotenv("status")
-    assert done.returncode == 4 and b"stopped" in done.stdout + done.stderr and project.hotenv("stop").returncode == 0
+    assert done.returncode == 4 and b"stopped" in done.stdout + done.stderr
+    assert "is stopped" in refusal(project.hotenv("serve", input=b""), 10) and project.hotenv("stop").returncode == 0
     assert ended(server) == 0 and project.files() == ["r/hotenv"]
 
 
@@ -1311,8 +1311,7 @@ def test_one_log_line_for_each_successful_request(project, options, lines):
     minutes = {time.strftime("%F %H:%M", time.gmtime(time.time() + 5 * 3600 + late)) for late in (-5, 0, 60)}
     for args in (["python", "script.py", "--debug"], ["two words", "a ", "b"], [""]):
         assert b'"env"' in project.ask(run_request(*args))
-    assert project.ask(b"nonsense\n") and project.ask()
-    assert [line[20:] for line in project.log_lines()] == lines
+    assert project.ask(b"nonsense\n") and project.ask() and [line[20:] for line in project.log_lines()] == lines
     assert {line[:16] for line in project.log_lines()} <= minutes
 
 
@@ -1500,7 +1499,10 @@ def test_a_server_that_lost_its_files_ends_but_a_missing_marker_is_no_reason(pro
     assert ended(server) == 0 and time.monotonic() - began < 2.5  # by now the other one has looked at its files too
     assert (project.marker.exists(), os.path.exists(path)) == (left == "marker", left == "socket")
     assert (lines or project.dump() == {b"A": b"new"}) and project.dump("--socket", its_path) == {b"A": b"1"}
-    assert spared.poll() is None
+    assert spared.poll() is None and not os.path.lexists(path[:-len(".sock")])  # its link has gone in any case
+    project.sh(f"mkdir c; printf 'socket={its_path}\\n' > c/.hotenv")  # as `cp -a` of a project makes one
+    project.dir = project.root / "c"
+    assert project.serve(b"A=c\n", "--force") and project.dump("--socket", its_path) == {b"A": b"1"}
 
 
 def test_a_lock_that_somebody_holds_a_request_an_exchange_and_an_answer_have_their_time(project):
@@ -1641,7 +1643,9 @@ def test_the_command_is_looked_up_on_the_new_path_and_a_script_without_a_shebang
         assert project.run(name, "a b", "", cwd=plain.parent, env=env).stdout.decode() == "1:%s:a b:\n" % shown
     project.serve("PATH={0}/dir:/nowhere:/etc/passwd:{0}/no:{0}/new:/bin:/usr/bin\n".format(project.dir).encode())
     assert project.run("tool", env={"PATH": str(project.dir / "old")}).stdout == b"new\n"
-    for name, reason in ((str(project.dir / "no/tool"), "ermission denied"), ("broken", "line, /no/such/interpreter,")):
+    script(project.dir / "bin/dos", b"#!/bin/sh\r\necho\r\n")
+    for name, reason in ((str(project.dir / "no/tool"), "ermission denied"), ("broken", "line, /no/such/interpreter,"),
+                         (str(project.dir / "bin/dos"), r"/bin/sh\r, is missing")):
         assert reason in refusal(project.run(name), 8)
 
 
@@ -2566,8 +2570,7 @@ def test_references_mean_what_a_recursive_descent_says_expand_to_64_megabytes_an
     for text in ("\n".join(lines[:28]), "\n".join(lines), "\n".join(quoted),  # the first cannot hurt without a limit
                  *[long + word * 1_000 for word in ("${A:-}", "${U:-${A}}", "${A:+${A}}", "${A:?}")]):
         started = time.monotonic()
-        assert "too large" in parse_refusal(text)
-        assert time.monotonic() - started < 2
+        assert "too large" in parse_refusal(text) and time.monotonic() - started < 2
     assert [len(value) for value in hotenv.parse_dotenv("\n".join(lines[:21])).values()] == [2 ** i for i in range(21)]
     for depth in (1, 30, 1_000, 100_000):
         text = "A=" + "${U:-" * depth + "x" + "}" * depth
@@ -2811,6 +2814,8 @@ MASKED = [
         "grün": "[hidden:UMLAUT]", "grüner": "grüner", base64.b64encode(b"x443").decode(): "eDQ0Mw=="}),
     ({"A": "abc", "B": "", "C": "  x  ", "D": "   \n\n      ", "E": "abcd"},
      {"abc x abcd         ": "abc x [hidden:E]         "}), ({}, {"any text": "any text"}),
+    ({"URL": "https://host//path\\'s/"}, {"cd /tmp/https:/host/path\\'s;": "cd /tmp/[hidden:URL];",
+                                          "$'https://host//path\\\\\\'s/'": "$'[hidden:URL]'"}),
     ({"A": "abcdefgh", "B": "abcdefgh"}, {"\udce9abcdefgh": "\udce9[hidden:A]"}),
     ({"KEY": LONG_PEM, "SHORT": "aaa\nbbb\nccc"}, {
         f"[{LONG_PEM}]": "[[hidden:KEY]\n]", "aaa\nbbb\nccc, aaa\nbbb": "[hidden:SHORT], aaa\nbbb",
@@ -2911,21 +2916,6 @@ def test_masking_is_fast_enough_for_logs_and_for_hostile_text():
                         ("ab" * 32768 + "c", "ab"), (LONG_PEM, LONG_PEM[:900]), ("x" * 100_000, "x" * 1000 + "y")):
         redactor, data = hotenv.Redactor({"V": value}), raw(text * ((200_000 if FULL else 10_000) // len(text)))
         assert fast(redactor, data, 5e4) and fast(redactor, data[:2_000], 1e4, step=10), value[:9]
-
-
-def test_threads_may_use_a_redactor_for_the_first_time_at_once():
-    code = """if True:
-        import hotenv, os, sys, threading
-        sys.setswitchinterval(1e-6)
-        def first(leads):
-            while not leads and "Redactor" not in vars(hotenv):
-                pass
-            os.write(1, hotenv.Redactor({"A": "abcdefgh"})("abcdefgh\\n").encode())
-        for n in range(4):
-            threading.Thread(target=first, args=(n == 3,)).start()"""
-    for _ in range(amount(200)):
-        done = subprocess.run([sys.executable, "-c", code], cwd=HERE, stdout=PIPE, timeout=PATIENCE)
-        assert done.stdout.split() == [b"[hidden:A]"] * 4
 
 
 # ==== terminal ========================================================================================================
@@ -3211,8 +3201,7 @@ def dumped(project, form, *options):
 def test_json_nul_names_plain_and_dotenv_carry_everything_back_here_and_to_python_dotenv(odd, project):
     assert json.loads(dumped(odd, "json").decode()) == odd.values
     pairs = "".join("%s=%s\0" % pair for pair in odd.values.items())
-    assert dumped(odd, "nul") == pairs.encode()
-    assert dumped(odd, "names").decode().split("\n") == [*odd.values, ""]
+    assert dumped(odd, "nul") == pairs.encode() and dumped(odd, "names").decode().split("\n") == [*odd.values, ""]
     assert dumped(odd, "plain") == pairs.replace("\0", "\n").encode()
     text = dumped(odd, "dotenv")
     assert hotenv.parse_dotenv(text, {"A": "host"}) == odd.values
@@ -3439,8 +3428,7 @@ def test_a_session_of_another_user_is_believed_by_its_number(project):
         assert "--socket" in message and "--peer-uid" in message
     believed = ["--socket", path, "--peer-uid", str(STRANGER)]
     assert project.dump(*believed) == {b"A": b"1"} and status_of(project, *believed)["pid"] == server.pid
-    assert called(project, "stop", *believed).returncode == 0
-    assert ended(server) == 0 and not os.path.exists(path)
+    assert called(project, "stop", *believed).returncode == 0 and ended(server) == 0 and not os.path.exists(path)
     os.chown(str(project.base), 0, 0)
     server = project.serve(b"A=2\n", env={"XDG_RUNTIME_DIR": str(project.root / "ours")})
     for part, mode in ("ours", 0o755), ("ours/hotenv", 0o755), (project.socket_path(), 0o666):
@@ -3531,10 +3519,11 @@ def test_shellenv_defines_a_function_that_runs_this_very_file_compiled_and_isola
         hotenv run -- sh -c 'exit 7'; echo "status $?"
         echo "from stdin" | hotenv run -- cat
         hotenv stop --nonsense; echo "status $?"
+        hotenv hermetic --no-network -- echo guarded
         cp "$2"/c.pyc "$2"/__pycache__/hotenv.*.pyc; hotenv
     """, str(daily.dir), str(tools), env=daily.env)
     assert done.stdout.decode() == ("hotenv %s\n<a b><><it's><$x><*><--><--help>status 7\nfrom stdin\nstatus 2\n"
-                                    "compiled 1\n" % hotenv.__version__), done.stderr
+                                    "guarded\ncompiled 1\n" % hotenv.__version__), done.stderr
     assert done.stderr.decode().startswith("hotenv: ") and b"hotenv stop --help" in done.stderr
     text = called(daily, "shellenv", "fish").stdout.decode()  # `hotenv shellenv fish | source`
     assert re.match(r"function hotenv\b", text) and text.endswith("end\n") and "$argv" in text and "@" not in text
@@ -3731,6 +3720,9 @@ def test_what_cannot_be_read_or_a_signal_ends_creates_nothing_and_no_stderr_is_n
         process, writer = project.held(env=env, preexec_fn=limits(CORE=(0, 0)))
         os.write(writer, b"A=1\n" * 20000)
         assert ended(process, number) == -number and process.stderr.read() == b"" and project.files() == []
+        poll = select.poll()
+        poll.register(writer, 0)
+        assert poll.poll(PATIENCE * 1000)  # nothing of it reads on
         os.close(writer)
     project.env["XDG_RUNTIME_DIR"] = str(project.base / "not" / "there")
     texts = (b"=", b"A", b"A='", b"A=1\nB\n", b"A=${", b"A=\xff", b"A=\0", b"\xff\xfeA\0", b"x" * 100000)
@@ -4232,6 +4224,8 @@ def test_a_guarded_program_of_any_kind_is_marked_and_cannot_ask_the_session(proj
         marked, done = [project.hotenv("run", *guards.split(), "--", sys.executable, "-Ic", code, env=env)
                         for code in (limit, ask)]
         assert marked.stdout == b"1117\n", (guards, marked.stderr)
+        low = project.hotenv("run", *guards.split(), "--", "true", env=env, preexec_fn=limits(MSGQUEUE=(1000, 1000)))
+        assert "ulimit -q" in refusal(low, 1)  # too low to be marked
         assert b"sk-live" not in done.stdout and b"hotenv: " not in done.stderr, (guards, done)
 
 
@@ -4376,9 +4370,10 @@ ANY   | open("/dev/null", "w").write("x") ~~ C = type("C", (), {"open": os.open}
 FS    | open("victim").read(); import os; os.listdir("."); list(os.scandir()) ~~ import json, email, unittest,
     xml.dom.minidom, sqlite3, http.client, mimetypes; mimetypes.guess_type("a.html") ~~ import random, secrets, uuid,
     tempfile, zipfile; random.random(); secrets.token_hex(); uuid.uuid4(); uuid.uuid1() ~~ open("/dev/urandom",
-    "rb").read(1); open("/dev/null").read() ~~ open("/proc/self/status").read(); import os; os.cpu_count() ~~
-    time.localtime(); datetime.datetime.now().astimezone() ~~ import encodings.idna, encodings.cp1252;
-    "x".encode("cp1252") ~~ assert not pathlib.Path("/etc/no-such.conf").exists(); exec("try: open('/etc/no-such.conf')"
+    "rb").read(1); open("/dev/null").read() ~~ import os; os.cpu_count(); p = os.fork(); p or os._exit(not
+    open("/proc/self/status").read()); assert not os.waitpid(p, 0)[1] ~~ time.localtime();
+    datetime.datetime.now().astimezone() ~~ import encodings.idna, encodings.cp1252; "x".encode("cp1252") ~~
+    assert not pathlib.Path("/etc/no-such.conf").exists(); exec("try: open('/etc/no-such.conf')"
     "\nexcept FileNotFoundError: pass\nelse: raise SystemExit(3)") ~~ glob.glob("link/*"); glob.glob("**",
     recursive=True)
 --fs-readonly=/ --fs-write dir | open("dir/new", "w").write("x"); os.rename("dir/new", "dir/newer");
@@ -4653,6 +4648,9 @@ def test_no_spelling_of_a_value_comes_into_traces_and_errors_however_it_was_used
         for value in ("sk-live", "pw-very", "a-secret", "hkiG9w0BAQEF", "MIIEvQIBADAN", "c2stbGl2ZS81", "51H8%3D"):
             assert value not in done.stdout + done.stderr
         assert done.returncode == 2
+    code = "import os; os.system('echo ' + os.environ['MY_API_KEY'])"  # a secret by its name, without a session
+    done = project.hotenv("hermetic", SUB, "--trace", "--", PYTHONS[0], "-c", code, env={"MY_API_KEY": "sk-live-1234"})
+    assert b"[hidden:MY_API_KEY]" in done.stderr and b"sk-live" not in done.stderr
 
 
 def test_the_trace_goes_to_the_first_stderr_says_what_only_the_hook_holds_an_error_the_ways_out(guarded, tmp_path):
@@ -5731,8 +5729,7 @@ def test_a_session_over_ssh_does_what_a_local_one_does(host, tmp_path):
         assert (late.stdout, late.exit_code, late.timed_out, late.shell_restarted) == ("a\n", 124, True, True)
         assert shell.exec("echo $KEPT; pwd").stdout == f"x\n{tmp_path}/d\n"
         until(lambda: not processes_with(sleep))
-        assert shell.exec("seq 1 200000 | tail -1; cat").stdout == "200000\n"
-        assert not processes_with(TOKEN)
+        assert shell.exec("seq 1 200000 | tail -1; cat").stdout == "200000\n" and not processes_with(TOKEN)
     away = raised(hotenv.ShellSession, SECRETS, remote=[*host.command[:-1], "-l", "nobody-here", "host"])
     assert re.search("(?i)ended with status 255.*(denied|permission)", str(away))
 
