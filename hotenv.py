@@ -486,8 +486,7 @@ def _find_marker() -> str | None:
     here = _tried(os.getcwd)
     if here is None:
         raise HotenvError(EXIT_SYSTEM, "cannot tell the current directory (was it removed?)")
-    paths = ["../" * level + MARKER for level in range(here.count("/") + 1)]
-    return next(filter(os.path.lexists, paths), None)
+    return next(filter(os.path.lexists, ["../" * level + MARKER for level in range(here.count("/") + 1)]), None)
 
 
 def _read_marker(path: str, directory: int | None = None) -> str:
@@ -2743,17 +2742,17 @@ class _Shell:
             self.move(min(left, 0.05 if mark else 0.005))  # a process's end wakes nobody
         return True
 
-    def interrupt(self, job: _Job, spared: frozenset[int]) -> bool:
-        """One Ctrl-C for the shell and all below it but the jobs in `spared`; without any, all at one moment. Whether
-        it is then ready for the next command. It is interrupted only once it has begun with this one: of a line that
-        it is still reading SIGINT drops a part, and the rest would run. bash loses one while it starts a command, or
-        notices its end: so, once only bash is left of those that were told, it and what is new get another."""
+    def interrupt(self, job: _Job, jobs: frozenset[int], settled: float) -> bool:
+        """One Ctrl-C for the shell and all below it but live `jobs`; without any, all at one moment. Is it then ready
+        for the next command? Only once it has begun with this: of a line that it is still reading SIGINT drops a part,
+        and the rest would run. bash loses one while it starts a command (until `settled`), or notices its end: so, once
+        only bash is left of those that were told, it and what is new get another."""
         import signal
-        shell = self.process.pid
+        shell, spared = self.process.pid, frozenset([pid for pid in jobs if _tried(os.getpgid, pid)])
         told: set[int] = set()
         if not self.wait_for(job.begin, time.monotonic() + _SHELL_CONNECT):
             return False
-        finished = self.wait_for(job.end, time.monotonic() + _SHELL_SETTLE)
+        finished = self.wait_for(job.end, settled)
         for _ in range(8):
             if finished or not self.notes.open:
                 break
@@ -3003,11 +3002,12 @@ class ShellSession:
             shell.out.sink, shell.err.sink = job.out, job.err
             shell.notes.marks.update({job.begin: _Kept(0), job.end: _Kept(0)})
         shell.notes.marks[job.start] = job.record
+        settled = time.monotonic() + _SHELL_SETTLE
         shell.send(_SHELL_LINES % (job.opening, _quoted(text), job.nonce))
         finished = shell.wait_for(job.end, deadline, self._stop)
         job.begun, job.late = job.begin not in shell.notes.marks, not finished and shell.notes.open
         if job.late and not self._remote:
-            finished = shell.interrupt(job, self._jobs)
+            finished = shell.interrupt(job, self._jobs, settled)
         if finished and self._accept(job):
             shell.drain()
             shell.out.sink = shell.err.sink = self._background
