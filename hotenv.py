@@ -1085,8 +1085,7 @@ def _default_signals() -> None:
 
 
 def _places(command: bytes, path: bytes) -> list[bytes]:
-    """Where a command may lie. os.execvpe looks itself, but imports `warnings` for that, and an installed run takes
-    1.33 times a bare interpreter and not 1.3; shutil takes 2 ms to import, and `http --version` has 1.15."""
+    """Where a command may lie. os.execvpe and shutil import more: `run` would miss 1.3, `http --version` 1.15."""
     return [command] if b"/" in command else [os.path.join(each, command) for each in path.split(b":")]
 
 
@@ -1158,7 +1157,7 @@ def _spellings(text: str) -> Iterator[bytes]:
     import re
     from base64 import b64encode
     raw = _encoded(text)
-    yield from (raw, raw.hex().encode(), raw.rstrip(b"/").replace(b"//", b"/"))  # the last in a path
+    yield from (raw, raw.hex().encode(), os.path.normpath(raw))  # the last in a path
     for offset, shared in (0, 0), (1, 2), (2, 3):  # also within other base64, as user:secret
         padded = b64encode(bytes(offset) + raw)[shared:]
         known = padded[:(offset + len(raw)) * 8 // 6 - shared]  # whatever comes after
@@ -1664,7 +1663,7 @@ _METADATA = ("169.254.169.254 169.254.170.2 169.254.170.23 168.63.129.16 100.100
              "fd00:ec2::254 fd00:ec2::23 fd20:ce::254 metadata.google.internal metadata.goog metadata "
              "instance-data instance-data.ec2.internal").split()
 _THIS_MACHINE = (bytes(10) + b"\xff\xff\x7f", bytes(15) + b"\1")  # as 127.0.0.0/8 and ::1 begin
-_SECRET = r"[\w-]*(?:passw|passphrase|pwd|secret|token|(?:api|access|private)[-_]?key|credential|cookie|auth)[\w-]*"
+_SECRET = r"[\w-]*(?:passw|passphrase|pwd|secret|token|(?:api|access|private)[-_]?key|credent|cookie|auth(?!or_))[\w-]*"
 _INTERNET = (_socket.AF_INET, _socket.AF_INET6)
 _leave = os._exit  # the real one; at the end of the interpreter os is empty
 
@@ -1775,9 +1774,9 @@ class _Guards:
         """Only what is in memory may be opened, or a URI that says that it is only read."""
         path, modes = os.fsdecode(database), ""
         if path.startswith("file:"):
-            from urllib.parse import unquote, urlsplit
-            uri = urlsplit(path)
-            path, modes = unquote(uri.path), f"&{uri.query}&"
+            from urllib.parse import unquote
+            path, _, query = path.partition("#")[0].partition("?")
+            path, modes = unquote("/" * path.startswith("file:/") + path[5:].lstrip("/")), f"&{query}&"
         elif path in ("", ":memory:"):
             modes = "&mode=memory&"
         if "&mode=ro&" in modes or "&immutable=1&" in modes:
@@ -2056,6 +2055,7 @@ def _become(kind: str, argv: list[str]) -> NoReturn:
             sys.exit(found())
     if kind in ("call", "module"):
         runpy._run_module_as_main(target)  # type: ignore[attr-defined]
+        sys.exit()
     source: Any = b"\0"
     if kind == "code":
         path, source = "<string>", sys.argv.pop(1)
@@ -2179,16 +2179,18 @@ def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str],
               _tried(_read_marker, _find_marker() or "")]
     words += [f"sealed={os.path.abspath(path)}" for path in sealed if path]
     import re
-    words += [f"secret={name}" for name in secrets or [*filter(re.compile(_SECRET, re.I).fullmatch, env)]]
+    named = [name for name in env if re.fullmatch(_SECRET, name, re.I) and env[name][:1] != "/"]  # PWD is none
+    words += [f"secret={name}" for name in secrets or named]
     if "\n" in "".join(words):
         raise HotenvError(1, "a path with a line break in it cannot be guarded")
     _Guarded.text = "\n\n".join(filter(None, [os.environ.get("HOTENV_GUARDS"), "\n".join(words)]))
     env = {**env, **_carried(env)}
     _sign_as_guarded()
-    if kind not in ("program", "python"):
+    how = {"path": [], "module": ["-m"], "call": [f"{_Guarded.home}/sitecustomize.py", kind]}
+    if kind in how:
         if secrets is None and not sys.flags.isolated + sys.flags.no_site + sys.flags.ignore_environment:
             raise _Afterwards(_run_here, kind, argv, env, guards)
-        argv = [sys.executable, f"{_Guarded.home}/sitecustomize.py", kind, *argv]
+        argv = [sys.executable, *how[kind], *argv]
     kernel = _guard_in_kernel(guards, argv[0], kind != "program")
     if kernel and "no-subprocess" in guards:  # the one execve that is left: os hands these very bytes to the kernel
         _default_signals()
@@ -2638,27 +2640,30 @@ class _Tap:
         return self.open
 
 
-def _family(shell: int, spared: frozenset[int] | None) -> list[int]:
-    """The shell and all live processes below it but the jobs in `spared`, or (None) of its session."""
-    rows: list[list[int]] = []  # the ids of process, parent, group and, on Linux, session
+def _family(shell: int, spared: frozenset[int] | None) -> dict[int, bytes]:
+    """The shell and all live processes below it but the jobs in `spared`, or (None) of its session, with names."""
+    rows: list[Any] = []  # the ids of process, parent, group and, on Linux, session; its name
     if os.path.isdir("/proc/self"):
-        for name in filter(str.isdigit, os.listdir("/proc")):
+        for number in filter(str.isdigit, os.listdir("/proc")):
             try:
-                with open(f"/proc/{name}/stat", "rb", 0) as file:
-                    state, *others = file.read(512).rpartition(b")")[2].split()[:4]
+                with open(f"/proc/{number}/stat", "rb", 0) as file:
+                    name, _, about = file.read(512).rpartition(b")")
             except OSError:
                 continue  # it has ended meanwhile
+            state, *others = about.split()[:4]
             if state not in b"ZX":
-                rows.append([int(name), *map(int, others)])
+                rows.append([int(number), *map(int, others), name])
     else:
         from subprocess import check_output
-        rows = [[*map(int, row.split())] for row in check_output(["ps", "-Ao", "pid=,ppid=,pgid="]).splitlines()]
-    family = [shell]
-    for parent in family:  # grows while it is walked
-        for pid, above, *groups in rows:
+        for row in check_output(["ps", "-Ao", "pid=,ppid=,pgid=,ucomm="]).splitlines():
+            rows.append([*map(int, row.split()[:3]), row.split(None, 3)[-1]])
+    family, parents = {shell: b""}, [shell]
+    for parent in parents:  # grows while it is walked
+        for pid, above, *groups, name in rows:
             mine = above == parent or spared is None and shell in groups
             if mine and pid not in family and pid not in (spared or ()):
-                family.append(pid)
+                family[pid] = name
+                parents.append(pid)
     return family
 
 
@@ -2744,24 +2749,24 @@ class _Shell:
 
     def interrupt(self, job: _Job, jobs: frozenset[int], settled: float) -> bool:
         """One Ctrl-C for the shell and all below it but live `jobs`; without any, all at one moment. Is it then ready
-        for the next command? Only once it has begun with this: of a line that it is still reading SIGINT drops a part,
-        and the rest would run. bash loses one while it starts a command (until `settled`), or notices its end: so, once
-        only bash is left of those that were told, it and what is new get another."""
+        for the next command? Only once it has begun with this: of a line that it still reads SIGINT drops a part, and
+        the rest would run. bash loses one while it starts a command (until `settled`, and the child until that is the
+        command), or notices its end: once only bash is left of what was told, it and what is new get another."""
         import signal
         shell, spared = self.process.pid, frozenset([pid for pid in jobs if _tried(os.getpgid, pid)])
-        told: set[int] = set()
+        told: set[tuple[int, bytes]] = set()
         if not self.wait_for(job.begin, time.monotonic() + _SHELL_CONNECT):
             return False
         finished = self.wait_for(job.end, settled)
         for _ in range(8):
             if finished or not self.notes.open:
                 break
-            family = _family(shell, spared)
-            if told.isdisjoint(family[1:]):
-                told.update(family)
+            family = _family(shell, spared).items() - {(shell, b"")}
+            if told.isdisjoint(family):
+                told |= family
                 if not spared:
                     os.killpg(shell, signal.SIGINT)
-                for pid in family:  # it may have ended, or be root's by sudo
+                for pid in (shell, *dict(family)):  # it may have ended, or be root's by sudo
                     if spared or _tried(os.getpgid, pid) != shell:
                         _tried(os.kill, pid, signal.SIGINT)
             self.send(b"\n\n__hotenv_end %s 124\n" % job.nonce)
@@ -2774,7 +2779,7 @@ class _Shell:
         if os.getpid() == self._owner:  # a fork has copies of the pipes, and nothing else
             self.process.send_signal(signal.SIGSTOP)
             for _ in range(20):  # until nothing is left: more can only be another user's
-                family = _family(self.process.pid, None)[1:]
+                family = [*_family(self.process.pid, None)][1:]
                 for pid in family:
                     _tried(os.kill, pid, signal.SIGKILL)
                 if not family:
@@ -2954,8 +2959,7 @@ class ShellSession:
         return ExecResult(command=shown, stdout=stdout, stderr=stderr, **end, background=background)
 
     def _record(self, event: str, **fields: object) -> None:
-        """A line for the audit, in a file that is opened anew each time, as rotation expects. Where it cannot say how
-        a command ended, the result is not lost."""
+        """A line for the audit, whose file is opened anew, as rotation expects. How a command ended may go unsaid."""
         import json
         if self._audit is None:
             return
@@ -2974,8 +2978,7 @@ class ShellSession:
             _say(str(error))
 
     def _ready(self) -> _Shell:
-        """The shell, once what background jobs have printed is out of its pipes. If it has ended, a new one, with the
-        directory and the exports that it had last."""
+        """The shell, with the output of background jobs taken; if that has ended a new one, its exports kept."""
         if self._shell:
             self._shell.drain()
             if self._shell.notes.open:
@@ -3135,8 +3138,7 @@ class _McpShell:
 
 
 class _McpServer:
-    """The protocol, and the shells by their ids. A HotenvError with one of JSON-RPC's codes is its error. With one
-    of ours it is what a tool could not do: the agent is told in the result."""
+    """The protocol, and the shells by their ids. A HotenvError has a code of JSON-RPC, or is the result of a tool."""
 
     def __init__(self, output: int, options: argparse.Namespace) -> None:
         import json
@@ -3493,9 +3495,7 @@ def _serve(argv: list[str]) -> int:
     _find_marker()  # raises where the current directory has been removed
     if os.path.lexists(MARKER) and not options.force:
         raise _refusal()
-    if os.path.exists("/proc/self/comm"):  # for `ps`, pkill and `stop`
-        with open("/proc/self/comm", "w") as name:
-            name.write("hotenv")
+    _call_c("prctl", 15, b"hotenv")  # PR_SET_NAME: for `ps`, pkill and `stop`
     _harden()
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is there yet to clean up
@@ -3514,6 +3514,7 @@ def _read_apart() -> bytearray:
     """What _read_environment gives, read by a child: what that leaves in its memory goes with it."""
     import json  # noqa: F401  (once, and not in each of the two)
     source, report = os.pipe()
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it loses the exit status
     child = os.fork()
     if not child:
         os._exit(_exit_status(_read_and_report, report))
@@ -3529,7 +3530,7 @@ def _read_apart() -> bytearray:
 
 
 def _read_and_report(report: int) -> int:
-    _call_c("prctl", 1, 15)  # PR_SET_PDEATHSIG: when we are told to end, so is it
+    _call_c("prctl", 1, 9)  # PR_SET_PDEATHSIG: it does not outlive us
     response = _read_environment(False)
     with open(report, "wb") as file:
         file.write(len(response).to_bytes(8, "big") + response)
@@ -3565,8 +3566,8 @@ def _refusal() -> HotenvError:
         sock.close()
         state = {"T": f"and its session is stopped (Ctrl-Z?): `fg`, or `{_invocation()} stop`"}.get(process, state)
     except HotenvError as error:
-        known = {EXIT_UNREACHABLE: "but nobody answers there any more"}
-        state = known.get(error.code, f"but cannot be believed ({error})")
+        gone = error.code == EXIT_UNREACHABLE
+        state = "but nobody answers there any more" if gone else f"but cannot be believed ({error})"
     return HotenvError(EXIT_REFUSED, f"{MARKER} is here already, {state}; `{_invocation()} serve --force` replaces it")
 
 
@@ -3575,7 +3576,7 @@ def _outlive_script(work: Callable[..., int], *args: Any) -> int:
     frame = sys._getframe()
     while frame.f_back:
         frame = frame.f_back
-    if frame.f_globals.get("__file__") != __file__:  # somebody goes on after us
+    if sys.flags.inspect or frame.f_globals.get("__file__") != __file__:  # somebody goes on after us
         return work(*args)
     import atexit
     atexit.register(lambda: os._exit(_exit_status(work, *args)))
@@ -3586,6 +3587,7 @@ def _hold(options: argparse.Namespace, response: bytes | bytearray) -> int:
     """Binds, publishes and serves, and leaves nothing behind."""
     import atexit
     import signal
+    _call_c("malloc_trim", 0)  # what --prompt has left
     signals, files = _Signals(), _SessionFiles()
     listener = reason = None
     try:
@@ -3634,11 +3636,9 @@ def _serve_in_background(options: argparse.Namespace, response: bytes | bytearra
     if child:
         os.close(report)
         message = os.read(news, PIPE_BUF).decode()
-        if message:
-            if os.isatty(2) and options.level != "quiet":
-                _say(message)
-            return 0
-        return _as_it_ended(os.waitpid(child, 0)[1]) or EXIT_SYSTEM
+        if message and os.isatty(2) and options.level != "quiet":
+            _say(message)
+        return 0 if message else _as_it_ended(os.waitpid(child, 0)[1]) or EXIT_SYSTEM
     os.setsid()
     os.dup2(report, 3)
     os.closerange(4, 1 << 16)  # a lock or a pipe of the caller's is not to be held
