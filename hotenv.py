@@ -3499,15 +3499,12 @@ def _serve(argv: list[str]) -> int:
     _harden()
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is there yet to clean up
-    return _outlive_script(_begin, options)
-
-
-def _begin(options: argparse.Namespace) -> int:
-    _call_c("malloc_trim", 0)  # what the syntax tree took goes back
     response = _read_environment(True) if options.prompt else _read_apart()
     os.close(0)
     os.open(os.devnull, os.O_RDWR)
-    return (_serve_in_background if options.background else _hold)(options, response)
+    if options.background:
+        return _serve_in_background(options, response)
+    return _outlive_script(_hold, options, response)
 
 
 def _read_apart() -> bytearray:
@@ -3587,7 +3584,7 @@ def _hold(options: argparse.Namespace, response: bytes | bytearray) -> int:
     """Binds, publishes and serves, and leaves nothing behind."""
     import atexit
     import signal
-    _call_c("malloc_trim", 0)  # what --prompt has left
+    _call_c("malloc_trim", 0)  # what the syntax tree took, and --prompt has left, goes back
     signals, files = _Signals(), _SessionFiles()
     listener = reason = None
     try:
@@ -3642,7 +3639,7 @@ def _serve_in_background(options: argparse.Namespace, response: bytes | bytearra
     os.setsid()
     os.dup2(report, 3)
     os.closerange(4, 1 << 16)  # a lock or a pipe of the caller's is not to be held
-    return _hold(options, response)
+    return _outlive_script(_hold, options, response)
 
 
 def _split(command: str, argv: list[str]) -> tuple[list[str], list[str]]:
