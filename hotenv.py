@@ -3509,13 +3509,14 @@ def _serve(argv: list[str]) -> int:
 
 def _read_apart() -> bytearray:
     """What _read_environment gives, read by a child: what that leaves in its memory goes with it."""
-    import json  # noqa: F401  (once, and not in each of the two)
     source, report = os.pipe()
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it loses the exit status
     child = os.fork()
     if not child:
         os._exit(_exit_status(_read_and_report, report))
     os.close(report)
+    import json  # noqa: F401  (what serving needs, while the child reads)
+    import socket  # noqa: F401
     with open(source, "rb", 0) as file:  # without a buffer, which would be a second copy
         response = bytearray(int.from_bytes(file.read(8), "big"))
         left = memoryview(response)
