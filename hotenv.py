@@ -2784,9 +2784,10 @@ class _Shell:
                     _tried(os.kill, pid, signal.SIGKILL)
                 if not family:
                     break
-            for each in (self._guard, self.process):  # the guard first: a pid that is free may be a stranger's
-                each.kill()
-                each.wait()
+            self._guard.kill()  # first: a pid that is free may be a stranger's
+            self.process.kill()
+            self._guard.wait()
+            self.process.wait()
         self._close()
         status: int = self.process.returncode or 0
         return status if status >= 0 else 128 - status
