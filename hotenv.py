@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 __version__ = "1.1.0"
 
 # ==== limits and errors ===============================================================================================
-# Every limit with its reason, exit codes, what ends a command, how words and options are read.
+# Every limit with its reason, exit codes, what ends a command, how options are read (in lines that dotenv leaves over).
 
 MAX_INPUT = MAX_EXPANSION = 64 << 20  # bytes of dotenv text, characters of references: far above any real file
 MAX_NESTING = 64  # references within defaults: deeper is a mistake, and recursion must end
@@ -2071,7 +2071,7 @@ def _become(kind: str, argv: list[str]) -> NoReturn:
 
 
 # ==== hermetic host ===================================================================================================
-# Owns the way in: which guards are asked for, which program a target is, how it is started.
+# Owns the way in, in lines that kernel guards leave over: the guards asked for, what a target is, how it is started.
 # A Python is started as by itself: PYTHONPATH brings in the loader, which guards it before its first line. One that
 # ignores PYTHONPATH is started on the loader. What belongs to this very environment runs in this process, unless that
 # has held a session's values. All else is a program: the kernel alone must be able to hold its guards.
@@ -3392,7 +3392,8 @@ def _formatted(env: Mapping[str, str], form: str) -> str:
 
 
 # ==== command line ====================================================================================================
-# One function a command, and the one place that prints an error and picks an exit code.
+# One function a command, the one place that prints an error and picks an exit code; in lines that client, session
+# files and environment leave over.
 
 
 def main(argv: Sequence[str] | None = None) -> int:
