@@ -41,7 +41,7 @@ import time
 import _signal  # type: ignore[import-not-found]
 import _socket
 # No number in JSON is ever wanted, so none is computed; `int` refuses NaN.
-_JSON_RULES: dict[str, Any] = {"parse_int": len, "parse_float": len, "parse_constant": int, "strict": True,
+_JSON_RULES: Fields = {"parse_int": len, "parse_float": len, "parse_constant": int, "strict": True,
                                "object_hook": None, "object_pairs_hook": None}
 try:
     from _json import encode_basestring_ascii as _json_quoted, make_scanner
@@ -56,7 +56,14 @@ if TYPE_CHECKING:
     import argparse
     import socket
     import threading
-    from typing import Any, Callable, Iterable, Iterator, Mapping, NoReturn, Sequence
+    from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NoReturn, Sequence, Union
+
+    Bytes = Union[bytes, bytearray]
+    Env = Mapping[str, str]
+    Fields = Dict[str, Any]
+    Scanner = Callable[[str, int], Any]
+    Values = Dict[str, str]
+    Words = List[str]
 
 __version__ = "1.1.0"
 
@@ -238,7 +245,7 @@ class _Template:
         text, start, key = self.place
         return _dotenv_error(text, start + at, f"{reason} in the value of {key}")
 
-    def expand(self, env: Mapping[str, str], host: Mapping[str, str], room: list[int], used: bool = True) -> str:
+    def expand(self, env: Env, host: Env, room: list[int], used: bool = True) -> str:
         """What it stands for. Of what is not `used`, a default where there is a value, only the grammar counts."""
         import re
         escapes = r"""| \\[\\'"abfnrtv]""" * self.quoted
@@ -270,7 +277,7 @@ class _Template:
             raise self.error(around[0][1], "bad reference: its } is missing; write \\${ for a literal ${,")
         return "".join(pieces) + self.raw[at:]
 
-    def refer(self, token: Any, env: Mapping[str, str], host: Mapping[str, str]) -> tuple[str, bool]:
+    def refer(self, token: Any, env: Env, host: Env) -> tuple[str, bool]:
         """What a reference gives by itself, and whether the word behind its operator is used."""
         name, colon, operator = token.groups()
         value = env.get(name, host.get(name))
@@ -377,7 +384,7 @@ def resolve_env(entries: Mapping[str, str] | Iterable[tuple[str, Any]], host: Ma
     earlier entry set, or `host` has; with `prompt`, a bare `?text` is `prompt("text")`, and a `?` `prompt(name)`."""
     if hasattr(entries, "items"):
         entries = [(name, _Template(text, False, (text, 0, name))) for name, text in entries.items()]
-    env: dict[str, str] = {}
+    env: Values = {}
     room = [MAX_EXPANSION]
     if prompt:  # a mistake in the last entry comes before the first question
         entries = list(entries)
@@ -414,11 +421,11 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
     return any([name == each or each.endswith("*") and name.startswith(each[:-1]) for each in patterns])
 
 
-def _as_bytes(env: Mapping[str, str]) -> dict[bytes, bytes]:
+def _as_bytes(env: Env) -> dict[bytes, bytes]:
     return {_encoded(name): _encoded(value) for name, value in env.items()}
 
 
-def _host_environment() -> dict[str, str]:
+def _host_environment() -> Values:
     """What we were started with, as _encoded takes it, less the LC_CTYPE that Python itself sets (PEP 538)."""
     env = {name.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape")
            for name, value in os.environb.items()}
@@ -655,7 +662,7 @@ def _open_private(path: str, what: str) -> int:
 # One JSON line each way: bytes into a request or a snapshot, and back. Knows nothing of sockets.
 
 
-def _json_object(line: bytes | bytearray, scan: Callable[[str, int], Any]) -> dict[str, Any] | None:
+def _json_object(line: Bytes, scan: Scanner) -> Fields | None:
     """The object that a line is; None if it is anything else, or more."""
     try:
         text = line.decode("utf-8").strip(" \t\r\n")
@@ -678,7 +685,7 @@ def _encode_request(command: str, args: Iterable[str]) -> bytes:
     return b'{"command":"run","args":[%s]}\n' % (",".join(listed) or '"..."').encode("ascii")
 
 
-def _decode_request(line: bytes, scan: Callable[[str, int], Any]) -> tuple[str, list[str]]:
+def _decode_request(line: bytes, scan: Scanner) -> tuple[str, Words]:
     """The command of a request, and its words for the log; ValueError with what is wrong."""
     request = _json_object(line, scan)
     if request is None:
@@ -698,7 +705,7 @@ def _encode_message(message: Mapping[str, object]) -> bytes:
     return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def _decode_snapshot(data: bytes | bytearray) -> dict[str, str]:
+def _decode_snapshot(data: Bytes) -> Values:
     """The environment in an answer; HotenvError 9 for whatever is none. Only a message is shown."""
     whole = len(data) <= MAX_RESPONSE and data.find(b"\n") == len(data) - 1
     answer = _json_object(data, _scan_json) if whole else None
@@ -739,7 +746,7 @@ class _Log:
             self.borrowed = own is None  # a socket, somebody else's terminal, no /proc
             self.descriptor = own or 2
 
-    def request(self, command: str, words: list[str]) -> None:
+    def request(self, command: str, words: Words) -> None:
         words = words if self.level == "verbose" else words[:1]
         if self.level != "quiet":
             self.add(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {command} {_shown(' '.join(words))}")
@@ -785,8 +792,8 @@ class _Connection:
 
     give_up = 0.0  # the moment when it is dropped, if it makes no progress
     received = b""
-    unsent: bytes | bytearray | memoryview = b""
-    request: tuple[str, list[str]] | None = None
+    unsent: Bytes | memoryview = b""
+    request: tuple[str, Words] | None = None
     lingers = False  # it may still be sending: to close now would reset it
 
     def __init__(self, sock: socket.socket) -> None:
@@ -796,7 +803,7 @@ class _Connection:
 class _Server:
     """Serves one response until its time is up, it is told to end, or its files are not its own."""
 
-    def __init__(self, listener: socket.socket, response: bytes | bytearray, files: _SessionFiles, log: _Log,
+    def __init__(self, listener: socket.socket, response: Bytes, files: _SessionFiles, log: _Log,
                  idle: float, max_age: float) -> None:
         import json
         import resource
@@ -1096,7 +1103,7 @@ def _which(name: str, path: str) -> str:
     return name if "/" in name else os.fsdecode(b"".join(found[:1]))
 
 
-def _exec(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
+def _exec(argv: Sequence[str], env: Env) -> NoReturn:
     """Replaces this process; returns only by a HotenvError that says why it could not."""
     command, raw, words = argv[0], _as_bytes(env), [os.fsencode(word) for word in argv]
     places = _places(words[0], raw.get(b"PATH", os.defpath.encode()))
@@ -1214,7 +1221,7 @@ class Redactor:
     def __init__(self, env: Mapping[str, str], skip: Iterable[str] = ()) -> None:
         import re
         skipped, everyday = list(skip), frozenset(_NO_SECRETS.split())
-        self.unmaskable: list[str] = []
+        self.unmaskable: Words = []
         self._names: dict[bytes, str] = {}  # of each form
         self._short: dict[bytes, str] = {}  # of each value that is hidden as a whole word only
         for name, value in env.items():
@@ -1600,7 +1607,7 @@ class _Kernel:
         if sees_tcp is None:
             held.discard("fs-readonly")  # too old, refused to us, or nothing to hold
         rules: list[Any] = [("io_uring_setup", _UNKNOWN)]  # it makes sockets without a call
-        refused: list[str] = []
+        refused: Words = []
         if "no-network" in held:  # but unix (1), netlink (16), and TCP, which Landlock judges
             rules += [("socket", _ALLOWED, (0, _ALL, 1)), ("socket", _ALLOWED, (0, _ALL, 16))]
             if sees_tcp or python:
@@ -1641,8 +1648,8 @@ def _sign_as_guarded() -> None:
 # a further set (hermetic within hermetic): all hold.
 
 
-def _by_name(words: Sequence[str]) -> dict[str, list[str]]:
-    values: dict[str, list[str]] = {}
+def _by_name(words: Sequence[str]) -> dict[str, Words]:
+    values: dict[str, Words] = {}
     for word in words:
         name, _, value = word.partition("=")
         values.setdefault(name, []).append(value)
@@ -1673,9 +1680,9 @@ class _Guarded:
 
     text = home = ""  # HOTENV_GUARDS, and the directory that PYTHONPATH begins with
     sets: list[_Guards] = []  # of guards: all must let an action pass
-    blocked: list[str] = []  # the events that were: any decides the exit status
+    blocked: Words = []  # the events that were: any decides the exit status
     trace = -1  # a duplicate of stderr, which the program may redirect
-    secrets: dict[str, str] = {}  # as they were at the start: a program may take its own away
+    secrets: Values = {}  # as they were at the start: a program may take its own away
     redactor: Redactor | None = None  # what hides them, once it was needed
 
 
@@ -1807,7 +1814,7 @@ class _Guards:
         if self.imports and (native or top in ("ctypes", "_ctypes", "cffi")):
             _block(event, "strict-imports", module=module)
 
-    checks: dict[str, Any] = {event: check for check, events in (  # what is not here is no guard's concern
+    checks: Fields = {event: check for check, events in (  # what is not here is no guard's concern
         (on_change, " ".join(_CHANGES)), (on_open, "open os.listdir os.scandir"),
         (on_start, "subprocess.Popen os.system os.exec os.posix_spawn os.spawn os.fork os.forkpty pty.spawn"),
         (on_address, "socket.connect socket.bind socket.sendto socket.sendmsg"), (on_socket, "socket.__new__"),
@@ -1974,7 +1981,7 @@ def _guard(text: str, home: str) -> None:
                 _patch_early(kind, name)
         _socket.socket = _socket.SocketType = kinds[0]  # type: ignore[misc]
     os.register_at_fork(after_in_child=_Guarded.blocked.clear)
-    heard: list[str] = []
+    heard: Words = []
     _Guarded.sets = [_Guards(part.split("\n")) for part in text.split("\n\n")]
     sys.addaudithook(_hook)
     sys.audit("hotenv.alive", heard)
@@ -1988,7 +1995,7 @@ def _guard(text: str, home: str) -> None:
     os.environ.update(_carried(os.environ))
 
 
-def _carried(env: Mapping[str, str]) -> dict[str, str]:
+def _carried(env: Env) -> Values:
     """The two variables that guard a child. Guards that add to ours stay as they are."""
     text, paths = env.get("HOTENV_GUARDS", ""), env.get("PYTHONPATH", "").split(os.pathsep)
     if not text.startswith(_Guarded.text + "\n\n"):
@@ -2038,7 +2045,7 @@ else:
 """
 
 
-def _become(kind: str, argv: list[str]) -> NoReturn:
+def _become(kind: str, argv: Words) -> NoReturn:
     """Run what argv[0] names as `__main__`: a path, a module, a callable, or -c and a text."""
     import importlib
     import operator
@@ -2085,7 +2092,7 @@ _PROFILES = {"net-hermetic": "no-network allow-localhost", "exec-deny": "no-subp
 
 def _with_guards(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     add = parser.add_argument_group("guards").add_argument
-    valued: dict[str, Any] = {"dest": "words", "action": "append", "default": []}
+    valued: Fields = {"dest": "words", "action": "append", "default": []}
     plain = {**valued, "action": "append_const"}
     add("--no-network", **plain, const="no-network", help="no connection, no name looked up")
     add("--allow-localhost", **plain, const="allow-localhost", help="except this machine (127.0.0.0/8, ::1)")
@@ -2114,7 +2121,7 @@ def _absolute(word: str) -> str:
     return f"{option}={os.path.realpath(value)}" if given else word
 
 
-def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[str]:
+def _guard_words(asked: argparse.Namespace, environ: Env) -> Words:
     """The guards of all sources, highest first. They add up; but no allowance counts below the highest source that
     has its guard: a file in a checkout cannot open what the command line closed."""
     flags = environ.get("HERMETIC_FLAGS", "").split()
@@ -2126,7 +2133,7 @@ def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[
             raise _usage(f"{where}: there is no guard that is called help")
         if given:  # else a parser would be made for nothing, and takes a millisecond
             sources.append(_with_guards(_parser("hermetic", where=where)).parse_args(given))
-    words: list[str] = []
+    words: Words = []
     closed: set[str] = set()  # what no lower source can open, nor choose
     for source in sources:
         profiles = " ".join([_PROFILES[name] for name in source.profile]).split()
@@ -2137,10 +2144,10 @@ def _guard_words(asked: argparse.Namespace, environ: Mapping[str, str]) -> list[
     return words
 
 
-def _config_flags() -> list[str]:
+def _config_flags() -> Words:
     """The guards in ./pyproject.toml, [tool.hermetic], and ./HERMETIC.toml, as options."""
     import re
-    flags: list[str] = []
+    flags: Words = []
     for path in filter(os.path.exists, ("pyproject.toml", "HERMETIC.toml")):
         try:
             with open(path, encoding="utf-8") as file:
@@ -2161,7 +2168,7 @@ def _config_flags() -> list[str]:
     return flags
 
 
-def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str],
+def _run_hermetic(guards: Words, target: Words, env: Values,
                   secrets: Iterable[str] | None = None, socket_path: str | None = None) -> NoReturn:
     """Become the target under the guards. Under `run`, `secrets` are the session's names, and the
     target gets a process image of its own: what --only left out is not in its memory."""
@@ -2199,7 +2206,7 @@ def _run_hermetic(guards: list[str], target: list[str], env: dict[str, str],
     _exec(argv, env)
 
 
-def _guard_in_kernel(guards: list[str], path: str, python: bool) -> _Kernel | None:
+def _guard_in_kernel(guards: Words, path: str, python: bool) -> _Kernel | None:
     """Have the kernel hold what it can. A Python has its hook for the rest; else it is refused."""
     values, kernel = _by_name(guards), None
     left = {"no-network", "no-subprocess", "fs-readonly"} & values.keys()
@@ -2223,7 +2230,7 @@ def _guard_in_kernel(guards: list[str], path: str, python: bool) -> _Kernel | No
     return kernel
 
 
-def _run_here(kind: str, argv: list[str], env: dict[str, str], guards: list[str]) -> NoReturn:
+def _run_here(kind: str, argv: Words, env: Values, guards: Words) -> NoReturn:
     """In this process: the target belongs to this environment, and we have held no values."""
     os.environ.clear()
     os.environb.update(_as_bytes(env))
@@ -2261,7 +2268,7 @@ def _place_loader() -> str:
     return home
 
 
-def _resolve_target(target: list[str], path: str) -> tuple[str, list[str]]:
+def _resolve_target(target: Words, path: str) -> tuple[str, Words]:
     """What a target is, and its command line: "program" or "python", to be executed as it stands;
     or what this Python runs, in words of _become: "path", "module" or "call"."""
     name = target[0]
@@ -2288,7 +2295,7 @@ def _resolve_target(target: list[str], path: str) -> tuple[str, list[str]]:
     return _resolve_python([*first, *words], words, path)
 
 
-def _resolve_python(line: list[str], words: list[str], path: str) -> tuple[str, list[str]]:
+def _resolve_python(line: Words, words: Words, path: str) -> tuple[str, Words]:
     """`python3 -X dev script.py`, `python3 -m module`, `python3 -c text`, `python3`; anything else is
     a program. `line` is what the kernel makes of `words`, by a script's first line."""
     import re
@@ -2321,7 +2328,7 @@ def _is_python(path: str) -> bool:
     return os.path.basename(path).rstrip("dmt0123456789.") == "python"
 
 
-def _first_line(path: str) -> list[str] | None:
+def _first_line(path: str) -> Words | None:
     """The words of a script's first line, without `env`; None for a Python program without."""
     import re
     if _is_python(path):
@@ -2369,7 +2376,7 @@ go/while=go go/until=go go/!=go go/{=go go/time=go go/-p=go go/--=go
 """.split()])
 
 
-def _read_commands(text: str, at: int, ends: str, found: list[str]) -> int:
+def _read_commands(text: str, at: int, ends: str, found: Words) -> int:
     """Take down the first word of every simple command, also within substitutions, up to what the last
     of `ends` closes; the place after it. ValueError: it has lost its way."""
     import re
@@ -2407,7 +2414,7 @@ def _read_commands(text: str, at: int, ends: str, found: list[str]) -> int:
     return at
 
 
-def _state_after(state: str, word: str, found: list[str]) -> str:
+def _state_after(state: str, word: str, found: Words) -> str:
     """The state after a word; where a command begins, it is taken down."""
     import re
     if not word or state == "rest":
@@ -2423,7 +2430,7 @@ def _state_after(state: str, word: str, found: list[str]) -> str:
     return "rest"
 
 
-def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, Words]:
     """`{"allow": [...], "deny": [...]}` from a file, or as it is. An empty list `allow` allows nothing; none, all."""
     import json
     given: Any = policy
@@ -2443,9 +2450,9 @@ def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, list[st
     raise _usage('a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
 
 
-def _denied(policy: Mapping[str, list[str]], command: str) -> str:
+def _denied(policy: Mapping[str, Words], command: str) -> str:
     """Why the policy does not let the command run, or ''."""
-    words: list[str] = []
+    words: Words = []
     if not policy:
         return ""
     try:
@@ -2670,7 +2677,7 @@ def _family(shell: int, spared: frozenset[int] | None) -> dict[int, bytes]:
 class _Shell:
     """One bash, or what leads to one elsewhere, and our pipes to it. `closed` ends each wait by SessionPoisoned."""
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str], remote: bool, closed: threading.Event) -> None:
+    def __init__(self, argv: Sequence[str], env: Env, remote: bool, closed: threading.Event) -> None:
         import contextlib
         import fcntl
         import functools
@@ -2869,11 +2876,11 @@ class ShellSession:
         self._lost = False  # whether a shell was, and no result has said so yet
         self._ready()
 
-    def _give(self, environment: Mapping[str, str], isolated: bool) -> None:
+    def _give(self, environment: Env, isolated: bool) -> None:
         """What the shell is started with, and what it is sent then: from afar, all that it is given."""
         host, self._exports = _host_environment(), b""
         self._env = {name: host[name] for name in host if not _matches(name, _SHELL_DROPPED)}
-        self.omitted: list[str] = []  # names that the shell cannot take
+        self.omitted: Words = []  # names that the shell cannot take
         for name, value in environment.items():
             if _matches(name, _SHELL_DROPPED) or self._remote and not (name.isascii() and name.isidentifier()):
                 self.omitted.append(name)
@@ -2952,7 +2959,7 @@ class ShellSession:
             raise
         if self._lost and stderr.endswith("exit\n"):
             stderr = stderr[:-5]  # an interactive bash says that it does
-        end: dict[str, Any] = {
+        end: Fields = {
             "exit_code": 124 if job.late else job.status, "duration_ms": int((time.monotonic() - begun) * 1000),
             "cwd": self.cwd, "truncated": cut_out or cut_err, "timed_out": job.late, "shell_restarted": self._lost}
         self._lost = False
@@ -3113,7 +3120,7 @@ trailing &; the next result has their output as `background`.",
   "session": {"type": "string", "description": "id from session_open"}}}}]"""
 
 
-def _check_mcp(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+def _check_mcp(schema: Fields, arguments: Fields) -> None:
     """HotenvError where a tool's arguments are not what its schema says."""
     kinds = {"string": (str,), "boolean": (bool,), "number": (int, float)}
     for name in [*schema["required"], *arguments]:
@@ -3187,7 +3194,7 @@ class _McpServer:
         if method == "tools/call":
             return self._call(number, params)
         offered = params.get("protocolVersion")
-        results: dict[str, Any] = {
+        results: Fields = {
             "ping": {}, "tools/list": {"tools": [*self._tools.values()]},
             "initialize": {
                 "protocolVersion": offered if offered in _MCP_REVISIONS else _MCP_REVISIONS[-1],
@@ -3209,7 +3216,7 @@ class _McpServer:
         text = content if failed else json.dumps(content, ensure_ascii=False)
         self._send(number, result={"content": [{"type": "text", "text": text}], "isError": failed})
 
-    def _call(self, number: str | int, params: Mapping[str, Any]) -> None:
+    def _call(self, number: str | int, params: Fields) -> None:
         import threading
         name, arguments = str(params.get("name")), params.get("arguments") or {}
         if name not in self._tools or not isinstance(arguments, dict):
@@ -3240,7 +3247,7 @@ class _McpServer:
             if shell.session:
                 shell.session.close()
 
-    def _work(self, number: object, shell: _McpShell, name: str, arguments: Mapping[str, Any],
+    def _work(self, number: object, shell: _McpShell, name: str, arguments: Fields,
               stop: threading.Event) -> None:
         """Open it, or run a command in it. A cancelled call ends as by a time limit, unanswered."""
         content: object = None
@@ -3257,7 +3264,7 @@ class _McpServer:
         if not stop.is_set():
             self._tell(number, content)
 
-    def _act(self, shell: _McpShell, name: str, arguments: Mapping[str, Any], stop: threading.Event) -> object:
+    def _act(self, shell: _McpShell, name: str, arguments: Fields, stop: threading.Event) -> object:
         """Either is a use of the hotenv session. If that has ended, all that came from it ends too."""
         options = self._options
         if name == "session_open":
@@ -3369,7 +3376,7 @@ keymaps mailpath manpath module_path modules nameddirs options parameters patcha
 signals status termcap terminfo userdirs usergroups watch widgets zsh_eval_context zsh_scheduled_events"""
 
 
-def _formatted(env: Mapping[str, str], form: str) -> str:
+def _formatted(env: Env, form: str) -> str:
     import json
     import re
     if form == "value" and len(env) != 1:
@@ -3424,7 +3431,7 @@ def _exit_status(work: Callable[..., int], *args: Any) -> int:
     return work(*args)
 
 
-def _command(argv: list[str]) -> int:
+def _command(argv: Words) -> int:
     commands = {"serve": _serve, "run": _run, "dump": _dump, "status": _status, "stop": _stop,
                 "hermetic": _hermetic, "mcp": _mcp, "shellenv": _shellenv}
     if not argv:
@@ -3444,7 +3451,7 @@ def _command(argv: list[str]) -> int:
     raise _usage(f"help: nothing about {_shown(topic)}: try {', '.join({**_TOPICS, **commands})}")
 
 
-def _meant(argv: list[str], commands: list[str]) -> str:
+def _meant(argv: Words, commands: Words) -> str:
     import difflib
     others = {"start": "serve", "up": "serve", "exec": "run --", "end": "stop", "kill": "stop", "down": "stop"}
     name, *rest = words = [*map(_shown, argv)]
@@ -3470,12 +3477,12 @@ def _parse_duration(text: str) -> float:
     return seconds
 
 
-def _serve(argv: list[str]) -> int:
+def _serve(argv: Words) -> int:
     import signal
     parser = _parser("serve", "Hold dotenv lines from stdin in memory, for `hotenv run`.",
                      "  pass show deploy/env | hotenv serve --timeout 15m")
     add = parser.add_argument
-    duration: dict[str, Any] = {"metavar": "DUR", "type": _parse_duration}
+    duration: Fields = {"metavar": "DUR", "type": _parse_duration}
     add("-t", "--timeout", **duration, default=IDLE_TIMEOUT, help="idle time until it ends: 1h30m (default: 5m)")
     add("--max-age", **duration, default=MAX_DURATION, help="end after this time in any case")
     add("-f", "--force", action="store_true", help="replace the session that is here")
@@ -3483,7 +3490,7 @@ def _serve(argv: list[str]) -> int:
     add("--log", metavar="FILE", help="with --background: append the log (default: none)")
     add("--prompt", action="store_true", help="ask for each bare value `?text` on the terminal")
     add = parser.add_mutually_exclusive_group().add_argument
-    level: dict[str, Any] = {"action": "store_const", "dest": "level", "default": ""}
+    level: Fields = {"action": "store_const", "dest": "level", "default": ""}
     add("-q", "--quiet", **level, const="quiet", help="log no requests")
     add("-v", "--verbose", **level, const="verbose", help="log all arguments: some hold secrets")
     options = parser.parse_args(argv)
@@ -3583,7 +3590,7 @@ def _outlive_script(work: Callable[..., int], *args: Any) -> int:
     return 0
 
 
-def _hold(options: argparse.Namespace, response: bytes | bytearray) -> int:
+def _hold(options: argparse.Namespace, response: Bytes) -> int:
     """Binds, publishes and serves, and leaves nothing behind."""
     import atexit
     import signal
@@ -3629,7 +3636,7 @@ def _hold(options: argparse.Namespace, response: bytes | bytearray) -> int:
     return 0
 
 
-def _serve_in_background(options: argparse.Namespace, response: bytes | bytearray) -> int:
+def _serve_in_background(options: argparse.Namespace, response: Bytes) -> int:
     """A child holds the session; we return when it is ready, or with what went wrong."""
     news, report = os.pipe()
     child = os.fork()  # before listen: clients see the credentials of who called that
@@ -3645,7 +3652,7 @@ def _serve_in_background(options: argparse.Namespace, response: bytes | bytearra
     return _outlive_script(_hold, options, response)
 
 
-def _split(command: str, argv: list[str]) -> tuple[list[str], list[str]]:
+def _split(command: str, argv: Words) -> tuple[Words, Words]:
     """What stands before the first `--` is ours; what stands behind it is the target's."""
     at = argv.index("--") if "--" in argv else len(argv)
     own, target = argv[:at], argv[at + 1:]
@@ -3660,12 +3667,12 @@ def _as_utf8(word: str) -> str:
     return os.fsencode(word).decode("utf-8", "surrogateescape")
 
 
-_REPEATED: dict[str, Any] = {"action": "append", "default": [], "type": _as_utf8}
-_NAMES: dict[str, Any] = {"action": "extend", "default": [], "metavar": "NAMES",  # with commas, repeated, or both
+_REPEATED: Fields = {"action": "append", "default": [], "type": _as_utf8}
+_NAMES: Fields = {"action": "extend", "default": [], "metavar": "NAMES",  # with commas, repeated, or both
                           "type": lambda text: [name.strip() for name in _as_utf8(text).split(",")]}
 
 
-def _run(argv: list[str]) -> int:
+def _run(argv: Words) -> int:
     own, command = _split("run", argv)
     host = _host_environment()
     if not own:  # the form of every day: argparse would cost 5 ms
@@ -3695,7 +3702,7 @@ def _run(argv: list[str]) -> int:
     return _run_masked(become, redactor)
 
 
-def _run_options(own: list[str]) -> argparse.Namespace:
+def _run_options(own: Words) -> argparse.Namespace:
     example = "  hotenv run -- ./deploy.sh --to production\n\nGuards (--no-network, ...): hotenv hermetic --help"
     parser = _parser("run", "Run a command with the session's environment.", example, "[options] -- COMMAND [ARG...]")
     add = parser.add_argument
@@ -3723,7 +3730,7 @@ def _run_options(own: list[str]) -> argparse.Namespace:
     return options
 
 
-def _chosen(snapshot: Mapping[str, str], only: Sequence[str], option: str = "--only") -> dict[str, str]:
+def _chosen(snapshot: Env, only: Sequence[str], option: str = "--only") -> Values:
     """The variables that an option names; a name that fits none is a usage error."""
     for each in only:
         if not any([_matches(name, [each]) for name in snapshot]):
@@ -3735,7 +3742,7 @@ def _chosen(snapshot: Mapping[str, str], only: Sequence[str], option: str = "--o
     return {name: snapshot[name] for name in snapshot if not only or _matches(name, only)}
 
 
-def _dump(argv: list[str]) -> int:
+def _dump(argv: Words) -> int:
     parser = _parser("dump", "Print the session's environment.",
                      "  hotenv dump --only TOKEN --format value | docker login --password-stdin")
     parser.add_argument("--only", **_NAMES, help="print these alone: NAME,PREFIX*,...")
@@ -3763,7 +3770,7 @@ def _server_of(session: _Session, peer_uid: int | None) -> tuple[socket.socket, 
     return sock, pid, state * (name == "(hotenv)")
 
 
-def _look(session: _Session, peer_uid: int | None, about: dict[str, Any]) -> None:
+def _look(session: _Session, peer_uid: int | None, about: Fields) -> None:
     """Notes what can be told of a session without asking it; raises why it is not live."""
     about["socket"], link = session.path, session.path[:-len(".sock")]
     try:
@@ -3794,7 +3801,7 @@ def _all_sessions(options: argparse.Namespace) -> list[_Session]:
     return [_Session(path) for path in sorted(paths)]
 
 
-def _status(argv: list[str]) -> int:
+def _status(argv: Words) -> int:
     import json
     parser = _parser("status", "Whether a session is live, and until when; its timer runs on.",
                      "  hotenv status -q || pass show deploy/env | hotenv serve --background")
@@ -3803,7 +3810,7 @@ def _status(argv: list[str]) -> int:
     add("--json", action="store_true", help="print JSON; times are seconds since 1970, or null")
     add("-q", "--quiet", action="store_true", help="print nothing: the exit code says it")
     options = parser.parse_args(argv)
-    found: list[dict[str, Any]] = []
+    found: list[Fields] = []
     failure = HotenvError(EXIT_NO_SESSION, "no session of yours is live")
     sessions: list[Any] = [*_all_sessions(options)] if options.all else [None]  # None: the nearest
     for session in sessions:
@@ -3824,7 +3831,7 @@ def _status(argv: list[str]) -> int:
     return 0
 
 
-def _status_lines(found: Mapping[str, Any]) -> str:
+def _status_lines(found: Fields) -> str:
     text = "live\n" if found["live"] else "dead\n"
     for key, value in [*found.items()][1:]:
         if value and key in ("since", "ends"):
@@ -3835,7 +3842,7 @@ def _status_lines(found: Mapping[str, Any]) -> str:
     return text
 
 
-def _stop(argv: list[str]) -> int:
+def _stop(argv: Words) -> int:
     parser = _parser("stop", "End this directory's session; returns when its files are gone.", "  hotenv stop")
     parser.add_argument("--all", action="store_true", help="all of yours; clears what dead ones left")
     options = parser.parse_args(argv)
@@ -3880,7 +3887,7 @@ def _end_session(session: _Session, peer_uid: int | None) -> None:
         time.sleep(0.005)
 
 
-def _shellenv(argv: list[str]) -> int:
+def _shellenv(argv: Words) -> int:
     import shlex
     example = ('  eval "$(python3 ~/trusted/hotenv.py shellenv)"      # ~/.profile, ~/.bashrc or ~/.zshrc\n'
                "  python3 ~/trusted/hotenv.py shellenv fish | source  # ~/.config/fish/config.fish")
@@ -3897,7 +3904,7 @@ def _shellenv(argv: list[str]) -> int:
     return _write(1, f'hotenv() {{ {words} "$@"; }}\n')
 
 
-def _hermetic(argv: list[str]) -> int:
+def _hermetic(argv: Words) -> int:
     """Every error of ours is 1 here: 2 says that something was blocked."""
     summary = "Run a program without network, subprocesses, writes or native code; more: hotenv help hermetic"
     example = "  hotenv hermetic --no-network --trace -- pip download requests"
@@ -3909,7 +3916,7 @@ def _hermetic(argv: list[str]) -> int:
         raise HotenvError(1, str(error)) from None
 
 
-def _mcp(argv: list[str]) -> int:
+def _mcp(argv: Words) -> int:
     parser = _parser("mcp", "Shells with the session's environment for an agent, masked: MCP on stdio.",
                      "  claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log")
     add = parser.add_argument
