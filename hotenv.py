@@ -56,19 +56,23 @@ if TYPE_CHECKING:
     import argparse
     import socket
     import threading
-    from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NoReturn, Sequence, Union
+    from argparse import Namespace
+    from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Mapping, NoReturn, Sequence
+    from typing import Tuple, Union
 
     Bytes = Union[bytes, bytearray]
     Env = Mapping[str, str]
     Fields = Dict[str, Any]
     Scanner = Callable[[str, int], Any]
     Values = Dict[str, str]
+    Waits = Generator[Tuple[Any, ...], None, None]
     Words = List[str]
 
 __version__ = "1.1.0"
 
 # ==== limits and errors ===============================================================================================
-# Every limit with its reason, exit codes, what ends a command, how options are read (in lines that dotenv leaves over).
+# Every limit with its reason, exit codes, what ends a command, the table of options and how it is read (in lines
+# that command line leaves over).
 
 MAX_INPUT = MAX_EXPANSION = 64 << 20  # bytes of dotenv text, characters of references: far above any real file
 MAX_NESTING = 64  # references within defaults: deeper is a mistake, and recursion must end
@@ -92,7 +96,7 @@ STAMP_STEP = 0.01  # seconds by which the time stamp may lag: at 30,000 requests
 SHORT_TICK = 0.1  # seconds until the next try, where nothing would wake us
 GUARD_SIGN = 1117  # a hard limit of RLIMIT_MSGQUEUE that is this modulo 4096 marks the guarded
 OVERFLOW_UID = 65534  # what a user namespace that maps only some ids shows for every stranger
-SUN_PATH = 104 if sys.platform == "darwin" else 108  # bytes of a socket's address, with its NUL
+SUN_PATH = 104  # bytes of a socket's address, with its NUL: macOS has these, Linux four more
 
 EXIT_USAGE, EXIT_NO_SESSION, EXIT_UNREACHABLE = 2, 3, 4
 EXIT_INPUT, EXIT_SYSTEM, EXIT_ARTIFACT, EXIT_REFUSED = 7, 8, 9, 10
@@ -143,7 +147,7 @@ def _shown(text: str) -> str:
 def _duration(seconds: float) -> str:
     """5m, 1h30m, 0.5s: as `serve --timeout` reads it."""
     minutes, seconds = divmod(seconds, 60)
-    counts = (minutes // 1440, "d"), (minutes // 60 % 24, "h"), (minutes % 60, "m"), (seconds, "s")
+    counts = zip((minutes // 1440, minutes // 60 % 24, minutes % 60, seconds), "dhms")
     return "".join([f"{count:.10g}{unit}" for count, unit in counts if count]) or "0s"
 
 
@@ -181,38 +185,134 @@ def _write(descriptor: int, text: str, what: str = "the output") -> int:
     return 0
 
 
+def _content(path: str, size: int = -1) -> bytes:
+    """A file's bytes, or the first of them."""
+    with open(path, "rb") as file:
+        return file.read(size)
+
+
 def _invocation() -> str:
     """How the user called us, as it can be typed again."""
-    by_path = os.path.basename(sys.argv[0]) == os.path.basename(__file__)
+    by_path = sys.argv[0].endswith(os.path.basename(__file__))
     return f"python3 {_shown(sys.argv[0])}" if by_path else "hotenv"
 
 
-def _parser(command: str, summary: str = "", example: str = "", usage: str = "[options]", *,
-            where: str = "") -> argparse.ArgumentParser:
-    """A parser of a command's options, with those of all that ask; HotenvError for wrong words."""
+def _parse_duration(text: str) -> float:
+    import re
+    found = re.fullmatch("(?:Nd)?(?:Nh)?(?:Nm)?(?:Ns)?|N".replace("N", r"(\d+\.?\d*|\.\d+)"), text, re.ASCII)
+    counts = found.groups("0") if found else ()
+    seconds = sum([float(count) * size for count, size in zip(counts, (86400, 3600, 60, 1, 1))])
+    if not 0 < seconds <= MAX_DURATION:
+        raise _usage(f"serve: {text[:99]!r} is no duration: 90s, 5m, 1h30m; at most 366d")
+    return seconds
+
+
+def _as_utf8(word: str) -> str:
+    """An argument as text that stands for its bytes whatever the locale, as _encoded has it."""
+    return os.fsencode(word).decode("utf-8", "surrogateescape")
+
+
+def _names(text: str) -> Words:
+    return _as_utf8(text).replace(" ", "").split(",")
+
+
+# How each command is called, what it does, and an example.
+_COMMANDS = {
+    "serve": """serve [options]
+Hold dotenv lines from stdin in memory, for `hotenv run`.
+  pass show deploy/env | hotenv serve --timeout 15m""",
+    "run": """run [options] -- COMMAND [ARG...]
+Run a command with the session's environment.
+  hotenv run -- ./deploy.sh --to production
+
+Guards (--no-network, ...): hotenv hermetic --help""",
+    "dump": """dump [options]
+Print the session's environment.
+  hotenv dump --only TOKEN --format value | docker login --password-stdin""",
+    "status": """status [options]
+Whether a session is live, and until when; its timer runs on.
+  hotenv status -q || pass show deploy/env | hotenv serve --background""",
+    "stop": """stop [options]
+End this directory's session; returns when its files are gone.
+  hotenv stop""",
+    "hermetic": """hermetic [GUARDS] -- TARGET [ARG...]
+Run a program without network, subprocesses, writes or native code; more: hotenv help hermetic
+  hotenv hermetic --no-network --trace -- pip download requests""",
+    "mcp": """mcp [options]
+Shells with the session's environment for an agent, masked: MCP on stdio.
+  claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log""",
+    "shellenv": """shellenv [SHELL]
+Print a shell function that runs this file, compiled once.
+  eval "$(python3 ~/trusted/hotenv.py shellenv)"      # ~/.profile, ~/.bashrc or ~/.zshrc
+  python3 ~/trusted/hotenv.py shellenv fish | source  # ~/.config/fish/config.fish"""}
+# The commands that have an option, how it is typed, what it takes (or -), and what it does; guards are with hermetic.
+_OPTIONS = """\
+run dump status stop mcp | --socket | PATH | ask this; else $HOTENV_SOCKET, else by .hotenv
+run dump status stop mcp | --peer-uid | N | also believe a server of this user id
+serve | -t --timeout | DUR | idle time until it ends: 1h30m (default: 5m)
+serve | --max-age | DUR | end after this time in any case
+serve | -f --force | - | replace the session that is here
+serve | --background | - | return as soon as requests are accepted
+serve | --log | FILE | with --background: append the log (default: none)
+serve | --prompt | - | ask for each bare value `?text` on the terminal
+serve | -q --quiet | - | log no requests
+serve | -v --verbose | - | log all arguments: some hold secrets
+run | --only | NAMES | hand over these alone: NAME,PREFIX*,... (no boundary)
+run | --isolated | - | start from an allowlist (PATH, HOME, TERM, ...)
+run | --pass | NAMES | with --isolated: these of yours too
+run | --define | NAME=VALUE | set a variable that is no secret: `ps` shows it
+run | --bin | DIR | put a directory before PATH
+run | --mask | - | hide the values in output to a file or a pipe
+run | --no-mask | NAMES | with --mask: let these be seen
+run | --optional | - | without a session, run the command as it is
+dump | --only | NAMES | print these alone: NAME,PREFIX*,...
+dump | --format | FORMAT | plain (KEY=VALUE), dotenv (to be parsed), sh (for eval), json, nul, names, value (one, raw)
+dump | --json | - | as --format json
+status | --all | - | all of yours, the dead ones too
+status | --json | - | print JSON; times are seconds since 1970, or null
+status | -q --quiet | - | print nothing: the exit code says it
+stop | --all | - | all of yours; clears what dead ones left
+mcp | --policy | FILE | {"allow": [...], "deny": [...]}: first words; advisory
+mcp | --audit | FILE | append a JSON line at the start and end of each command
+mcp | --remote | NAME=CMD | let the agent open a shell by CMD, such as `ssh -T host`
+mcp | --no-mask | NAMES | let these values be seen: NAME,PREFIX*,...
+shellenv | shell | SHELL | sh, bash, zsh or fish
+"""
+_REPEATED = {"type": _as_utf8, "action": "append", "default": []}
+_TAKEN: dict[str, Fields] = {  # how it is read (NAMES with commas, repeated, or both); what is not here, as it is
+    "-": {"action": "store_true"}, "DUR": {"type": _parse_duration}, "N": {"type": int},
+    "SHELL": {"nargs": "?", "choices": "sh bash zsh fish".split()}, "DIR": _REPEATED, "NAME=VALUE": _REPEATED,
+    "NAME=CMD": _REPEATED, "NAMES": {"type": _names, "action": "extend", "default": []}}
+
+
+def _parser(command: str, where: str = "") -> argparse.ArgumentParser:
+    """A parser of a command's options; HotenvError for wrong words, which stand where `where` says."""
     import argparse
 
     class Parser(argparse.ArgumentParser):
         def error(self, message: str) -> NoReturn:
             import difflib
+            unknown = message.partition("unrecognized arguments: ")[2]
             hint = f"see: {_invocation()} {command} --help"
-            unknown = message.partition("unrecognized arguments: ")[2].split(" ")[0].split("=")[0]
-            near = difflib.get_close_matches(unknown, [*self._option_string_actions], 1, 0.7)
-            if near and unknown.startswith("--"):
-                hint = f"did you mean {near[0]}?"
-            elif command == "serve" and unknown and not unknown.startswith("-"):
-                hint = f"its input comes from stdin: {_invocation()} serve < secrets.env"
+            if command == "serve":
+                hint += f"; its input comes from stdin: {_invocation()} serve < secrets.env"
+            for near in difflib.get_close_matches(unknown, self._option_string_actions, 1):
+                hint = f"did you mean {near}?"
             raise _usage(f"{where or command}: {_shown(message)}; {hint}")
 
         def print_help(self, file: Any = None) -> None:
             _write(1, self.format_help())
 
-    parser = Parser(
-        f"hotenv {command}", f"hotenv {command} {usage}", summary, f"example:\n{example}", allow_abbrev=False,
-        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=80))
-    if command in ("run", "dump", "status", "stop", "mcp"):
-        parser.add_argument("--socket", metavar="PATH", help="ask this; else $HOTENV_SOCKET, else by .hotenv")
-        parser.add_argument("--peer-uid", metavar="N", type=int, help="also believe a server of this user id")
+    usage, summary, example = _COMMANDS[command].split("\n", 2)
+    parser = Parser(None, f"hotenv {usage}", summary, f"example:\n{example}", allow_abbrev=False, add_help=not where,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.set_defaults(timeout=IDLE_TIMEOUT, max_age=MAX_DURATION, format="plain", shell="sh")
+    either = parser.add_mutually_exclusive_group()  # how much is told: at most one of these
+    for line in _OPTIONS.splitlines():
+        commands, typed, takes, told = line.split(" | ")
+        group = either if typed in ("-q --quiet", "-v --verbose", "--json") else parser
+        if command in commands.split():
+            group.add_argument(*typed.split(), help=told, **_TAKEN.get(takes, {})).metavar = takes
     return parser
 
 
@@ -229,16 +329,18 @@ _STATEMENT = r"""(?x) \s* (?: \Z | (export[^\S\n]+)? (?:
   | (?(1)|(?!export[^\S\n])) ('?) ([A-Za-z0-9_.-]+) \2 [^\S\n]* (?:
       = (?: [^\S\n]*(["']) | (.*)\n )
     | (?:\#.*)?\n ) ) ) | """
-# What counts in a value with references: groups 1 name, 2 colon, 3 operator. Without a name, `${` is a mistake.
-_TOKEN = r"\\\$\{ | \} | \$\{ (?: ([A-Za-z0-9_.]+) (?: (:?)([-+?]) | (?=\}) ) )?"
-_ESCAPES = {"'": dict(zip("\\'", "\\'")), '"': dict(zip("\\'\"abfnrtv", "\\'\"\a\b\f\n\r\t\v"))}
+# What counts in a value, by its quote. Groups: 1 name, 2 colon, 3 operator. Without a name, `${` is a mistake.
+_BARE = r"(?x) \\\$\{ | \} | \$\{ (?: ([A-Za-z0-9_.]+) (?: (:?)([-+?]) | (?=\}) ) )?"
+_SIGNS = {"": _BARE, "'": r"\\[\\']", '"': _BARE + r"""| \\[\\'"abfnrtv]"""}
+# What they stand for, by their last character, where they are no reference.
+_LITERAL = {**dict(zip("}\\'\"abfnrtv", "}\\'\"\a\b\f\n\r\t\v")), "{": "${"}
 
 
 class _Template:
     """A value with references, or a bare one that begins with `?`."""
 
-    def __init__(self, raw: str, quoted: bool, place: tuple[str, int, str]) -> None:
-        self.raw, self.quoted = raw, quoted  # quoted: it has the escapes of "..."
+    def __init__(self, raw: str, quote: str, place: tuple[str, int, str]) -> None:
+        self.raw, self.quote = raw, quote  # a double one, or "" for a bare one
         self.place = place  # the text that it stands in, its position there, its key
 
     def error(self, at: int, reason: str) -> HotenvError:
@@ -248,73 +350,79 @@ class _Template:
     def expand(self, env: Env, host: Env, room: list[int], used: bool = True) -> str:
         """What it stands for. Of what is not `used`, a default where there is a value, only the grammar counts."""
         import re
-        escapes = r"""| \\[\\'"abfnrtv]""" * self.quoted
-        pieces, at = [], 0
+        pieces, done = [], 0
         around: list[tuple[bool, int]] = []  # the open references: is it used around it, its position
-        for token in re.compile(_TOKEN + escapes, re.VERBOSE).finditer(self.raw):
-            sign = token[0]
-            if sign == "}" and not around:
-                continue
-            pieces.append(self.raw[at:token.start()] * used)
-            at = token.end()
-            if sign == "}":
+        for token in re.compile(_SIGNS[self.quote]).finditer(self.raw):
+            sign, at = token[0], token.start()
+            pieces.append(self.raw[done:at] * used)
+            done = token.end()
+            if sign == "}" and around:
                 used = around.pop()[0]
             elif not sign.startswith("${"):
-                pieces.append(_ESCAPES['"'].get(sign[1], "${") * used)
+                pieces.append(_LITERAL[sign[-1]] * used)
             elif not token[1] or len(around) == MAX_NESTING:
-                reason = "bad reference: write ${NAME}, ${NAME:-default}, or \\${ for a literal ${,"
-                raise self.error(token.start(), reason)
+                raise self.error(at, "bad reference: write ${NAME}, ${NAME:-default}, or \\${ for a literal ${,")
             else:
-                around.append((used, token.start()))
+                around.append((used, at))
                 if used:
-                    value, used = self.refer(token, env, host)
+                    name, colon, operator = token.groups()
+                    value: Any = env.get(name, host.get(name))
+                    missing = value is None or not value and colon == ":"
+                    if missing and operator == "?":
+                        raise self.error(at, "what is referred to is required, and not set or empty,")
+                    if missing or operator == "+":
+                        value = ""
+                    used = operator == ("-" if missing else "+")  # then the word behind it counts
                     pieces.append(value)
                     room[0] -= len(value)  # what references may still make
                     if room[0] < 0:
                         reason = f"references expand to too large a text, over {MAX_EXPANSION >> 20} MiB,"
-                        raise self.error(token.start(), reason)
+                        raise self.error(at, reason)
         if around:
             raise self.error(around[0][1], "bad reference: its } is missing; write \\${ for a literal ${,")
-        return "".join(pieces) + self.raw[at:]
-
-    def refer(self, token: Any, env: Env, host: Env) -> tuple[str, bool]:
-        """What a reference gives by itself, and whether the word behind its operator is used."""
-        name, colon, operator = token.groups()
-        value = env.get(name, host.get(name))
-        missing = value is None or not value and colon == ":"
-        if missing and operator == "?":
-            raise self.error(token.start(), "what is referred to is required, and not set or empty,")
-        if operator == "+":
-            return "", not missing
-        return value or "", missing and operator == "-"
+        return "".join(pieces) + self.raw[done:]
 
 
-def _parse_entries(source: str | bytes) -> Iterator[tuple[str, str | _Template]]:
+def _parse_entries(source: str | bytes) -> Iterator[tuple[str, Any]]:
     """The (name, value) of each statement; HotenvError 7 at the first that is none."""
     import re
     text = source.decode("utf-8", "surrogateescape") if isinstance(source, bytes) else source
     text = text[text.startswith("\ufeff"):].replace("\r\n", "\n").replace("\r", "\n")  # less a BOM
-    if not text.isascii() and (wrong := re.search("[\ud800-\udfff]", text)):
-        raise _dotenv_error(text, wrong.start(), "invalid UTF-8: save the file as UTF-8")
-    if "\0" in text:
-        raise _dotenv_error(text, text.index("\0"), "NUL, which no environment can hold")
+    if (not text.isascii() or "\0" in text) and (wrong := re.search("[\0\ud800-\udfff]", text)):
+        raise _dotenv_error(text, wrong.start(), "NUL or invalid UTF-8, which no environment can hold: save it as UTF-8")
     text += "\n"  # so that each statement ends with one
     statement = re.compile(_STATEMENT).match
-    known: set[str] = set()  # for `export NAME`
+    known = set()  # for `export NAME`
     pos = 0
     while pos < len(text):
         match: Any = statement(text, pos)
         start, pos = pos, match.end()
-        kind, name = match.lastindex, match[3]
-        if kind == 5:
-            value: Any = _parse_bare(text, match.start(5), match[5], name)
-        elif kind == 4:
-            value, pos = _parse_quoted(text, pos, name)
+        name, quote, value = match.group(3, 4, 5)
+        if quote:
+            begin, close = pos, text.find(quote, pos)
+            while close > 0 and (close - begin - len(text[begin:close].rstrip("\\"))) % 2:  # it is escaped
+                begin, close = close + 1, text.find(quote, close + 1)
+            if close < 0:
+                reason = f"unterminated quote: the value of {name} starts here and never ends"
+                raise _dotenv_error(text, pos - 1, reason)
+            opened, value, pos = pos - 1, text[pos:close], text.index("\n", close) + 1
+            rest = text[close + 1:pos].lstrip()
+            if rest and rest[0] != "#":
+                reason = f"text after the closing quote of {name}, which opened at {_place(text, opened)}"
+                raise _dotenv_error(text, pos - len(rest), f"{reason}: inside, write \\{quote}")
+        elif value is not None:  # to its line's end or a comment
+            if "#" in value:
+                value = re.split(r"\s#", value, maxsplit=1)[0]
+            value = value.strip()
         elif pos == start or name and not (match[1] and name in known):
             raise _mistake(text, start)
         else:
             continue  # a comment, an `export NAME`, the end
         known.add(name)
+        if quote != "'" and "${" in value or not quote and value.startswith("?"):
+            value = _Template(value, quote or "", (text, text.index(value, match.end(3)), name))
+        elif quote and "\\" in value:
+            value = re.compile(_SIGNS[quote]).sub(lambda sign: _LITERAL[sign[0][-1]], value)
         yield name, value
 
 
@@ -326,47 +434,18 @@ def _dotenv_error(text: str, pos: int, reason: str) -> HotenvError:
     return HotenvError(EXIT_INPUT, f"<stdin>:{_place(text, pos)}: {reason}")
 
 
-def _parse_bare(text: str, start: int, raw: str, key: str) -> str | _Template:
-    """A value without quotes: to its line's end or a comment."""
-    if "#" in raw:
-        import re
-        raw = re.split(r"\s#", raw, maxsplit=1)[0]
-    value = raw.strip()
-    if "${" in value or value.startswith("?"):
-        return _Template(value, False, (text, start + raw.index(value), key))
-    return value
-
-
-def _parse_quoted(text: str, start: int, key: str) -> tuple[str | _Template, int]:
-    """The value behind an opening quote, and where the next statement begins."""
-    quote = text[start - 1]
-    begin, close = start, text.find(quote, start)
-    while close > 0 and (close - begin - len(text[begin:close].rstrip("\\"))) % 2:
-        begin, close = close + 1, text.find(quote, close + 1)
-    if close < 0:
-        raise _dotenv_error(text, start - 1, f"unterminated quote: the value of {key} starts here and never ends")
-    end = text.index("\n", close)
-    rest, value = text[close + 1:end].lstrip(), text[start:close]
-    if rest and rest[0] != "#":
-        opened = f"which opened at {_place(text, start - 1)}: inside, write \\{quote}"
-        raise _dotenv_error(text, end - len(rest), f"text after the closing quote of {key}, {opened}")
-    if quote == '"' and "${" in value:
-        return _Template(value, True, (text, start, key)), end + 1
-    import re
-    return re.sub(r"\\(.)", lambda found: _ESCAPES[quote].get(found[1], found[0]), value), end + 1
-
-
 def _mistake(text: str, pos: int) -> HotenvError:
     """Why no statement starts here."""
     import re
-    named = r"\s*(?:export[^\S\n]+)?('?)([A-Za-z0-9_.-]*)(\1)?[^\S\n]*"  # matches anything
+    # It matches anything. Groups: 1 the quote before a name, 2 what makes it a whole one.
+    named = r"\s*(?:export[^\S\n]+)?(')?[A-Za-z0-9_.-]*((?<=[A-Za-z0-9_.-])(?(1)'|(?=[\s#]))[^\S\n]*)?"
     found: Any = re.compile(named).match(text, pos)
-    (quote, name, closing), end, after = found.groups(), found.end(2), found.end()
-    if name and closing == quote and (after > end or text[after] in "\n#"):
-        return _dotenv_error(text, after, "no `=` after a name: rest of an unquoted value, or exported too early?")
-    if quote and text.find("'", end) < 0:
-        return _dotenv_error(text, found.start(1), "unterminated quote around a name")
-    return _dotenv_error(text, end, "bad name: it holds letters, digits, `_`, `.` and `-` alone")
+    at, reason = found.end(), "bad name: it holds letters, digits, `_`, `.` and `-` alone"
+    if found.lastindex == 2:
+        reason = "no `=` after a name: rest of an unquoted value, or exported too early?"
+    elif found[1] and text.find("'", at) < 0:
+        at, reason = found.start(1), "unterminated quote around a name"
+    return _dotenv_error(text, at, reason)
 
 
 # ==== environment =====================================================================================================
@@ -378,35 +457,34 @@ if os.name == "nt":
     ESSENTIALS = "SYSTEMROOT APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) COMSPEC PATHEXT".split()
 
 
-def resolve_env(entries: Mapping[str, str] | Iterable[tuple[str, Any]], host: Mapping[str, str],
-                prompt: Callable[[str], str] | None = None) -> dict[str, str]:
+def resolve_env(entries: Env | Iterable[tuple[str, Any]], host: Env,
+                prompt: Callable[[str], str] | None = None) -> Values:
     """The one place where an entry becomes a value; a mapping's strings are read as bare ones. `${NAME}` is what an
     earlier entry set, or `host` has; with `prompt`, a bare `?text` is `prompt("text")`, and a `?` `prompt(name)`."""
     if hasattr(entries, "items"):
-        entries = [(name, _Template(text, False, (text, 0, name))) for name, text in entries.items()]
-    env: Values = {}
-    room = [MAX_EXPANSION]
+        entries = [(name, _Template(text, "", (text, 0, name))) for name, text in entries.items()]
+    room, passes = [MAX_EXPANSION], [True]
     if prompt:  # a mistake in the last entry comes before the first question
-        entries = list(entries)
-        for template in [value for _, value in entries if isinstance(value, _Template)]:
-            template.expand(env, host, room, used=False)
-    for name, value in entries:
-        if isinstance(value, _Template):
-            if prompt and value.raw.startswith("?") and not value.quoted:
-                value = prompt(value.raw[1:].strip() or name)
-            else:
-                value = value.expand(env, host, room)
-        env[name] = value
+        entries, passes = list(entries), [False, True]
+    for used in passes:
+        env: Values = {}
+        for name, value in entries:
+            if isinstance(value, _Template):
+                if used and prompt and value.raw.startswith("?") and not value.quote:
+                    value = prompt(value.raw[1:].strip() or name)
+                else:
+                    value = value.expand(env, host, room, used)
+            env[name] = value
     return env
 
 
-def parse_dotenv(text: str | bytes, host: Mapping[str, str] = {}) -> dict[str, str]:
+def parse_dotenv(text: str | bytes, host: Env = {}) -> Values:
     """What `serve` would hold for this dotenv text, and `host` around it; HotenvError 7 if it is none."""
     return resolve_env(_parse_entries(text), host)
 
 
-def build_isolated_env(source: Mapping[str, str], pass_through: Iterable[str] = (),
-                       define: Mapping[str, str] = {}, bin_paths: Sequence[str] = ()) -> dict[str, str]:
+def build_isolated_env(source: Env, pass_through: Iterable[str] = (), define: Env = {},
+                       bin_paths: Iterable[str] = ()) -> Values:
     """A child's environment from an allowlist: essentials and `pass_through` from `source` where it
     has them, then `define`, then `bin_paths` before PATH. Nothing is checked or cleaned."""
     env = {name: source[name] for name in (*ESSENTIALS, *pass_through) if name in source}
@@ -430,15 +508,15 @@ def _host_environment() -> Values:
     env = {name.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape")
            for name, value in os.environb.items()}
     if env.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8") and not env.get("LC_ALL"):
+        given, value = "", env.pop("LC_CTYPE")
         try:
-            with open("/proc/self/environ", "rb") as file:
-                given, rest = (b"\0" + file.read()).partition(b"\0LC_CTYPE=")[1:]
+            with open("/proc/self/environ", errors="surrogateescape") as file:
+                given, value = ("\0" + file.read()).partition("\0LC_CTYPE=")[1:]
         except OSError:  # no /proc: Python set it, if the locale was its reason for UTF-8 mode too
-            rest = os.environb[b"LC_CTYPE"]
-            given = b"" if sys.flags.utf8_mode and "PYTHONUTF8" not in env else rest
-        del env["LC_CTYPE"]
+            if not sys.flags.utf8_mode or "PYTHONUTF8" in env:
+                given = value
         if given:
-            env["LC_CTYPE"] = rest.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+            env["LC_CTYPE"] = value.partition("\0")[0]
     return env
 
 
@@ -450,11 +528,11 @@ MARKER = ".hotenv"
 
 def _ours(uid: int) -> bool:
     """Is it our user id? In a user namespace that maps only some, strangers have the overflow uid."""
-    if uid != os.geteuid() or uid != OVERFLOW_UID:
+    if not uid == os.geteuid() == OVERFLOW_UID:
         return uid == os.geteuid()
     try:
         with open("/proc/self/uid_map") as file:
-            return sum([int(line.split()[2]) for line in file]) >= 0xFFFFFFFF
+            return "4294967295" in file.read()  # all of them, as one range
     except OSError:
         return True  # no /proc, or no user namespaces in this kernel
 
@@ -518,7 +596,7 @@ def _read_marker(path: str, directory: int | None = None) -> str:
         if not os.path.lexists(path):
             raise HotenvError(EXIT_NO_SESSION, f"no session: {shown} has just gone") from None
         raise _system_error(error, f"cannot read {shown}") from None
-    lines = [line for line in content.split(b"\n") if line.strip()]
+    lines = [*filter(bytes.strip, content.split(b"\n"))]
     if len(lines) != 1 or not lines[0].startswith(b"socket=/") or b"\0" in content or len(content) > MAX_MARKER:
         raise HotenvError(EXIT_ARTIFACT, f"{shown} is damaged (not one socket=<absolute path>): remove it")
     return os.fsdecode(lines[0][len(b"socket="):])
@@ -543,7 +621,8 @@ class _SessionFiles:
     def __init__(self) -> None:
         self.id = os.urandom(4).hex()
         self.base, self.project = _runtime_base(), -1
-        self.path = os.path.join(self.base, self.id + ".sock")
+        self.link = os.path.join(self.base, self.id)
+        self.path = self.link + ".sock"
         self.found: os.stat_result | None = None  # the socket file, once it is bound
         self.made, path = [], self.base  # directories, for a start that comes to nothing
         while not os.path.lexists(path):
@@ -559,7 +638,7 @@ class _SessionFiles:
         self.project = os.open(".", os.O_DIRECTORY)  # it may be renamed
         _at_address(self.path, listener.bind)
         self.found = os.lstat(self.path)
-        os.symlink(os.getcwd(), self.path[:-len(".sock")])
+        os.symlink(os.getcwd(), self.link)
         listener.listen(BACKLOG)
         listener.setblocking(False)
         return listener
@@ -582,29 +661,27 @@ class _SessionFiles:
         import fcntl
         import re
         aside = f"{MARKER}.{self.id}"
-        both = {"src_dir_fd": self.project, "dst_dir_fd": self.project}
         self.lock()
         try:
-            old = force and not os.path.islink(MARKER) and _tried(_read_marker, MARKER, self.project)
-            new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            with open(os.open(aside, new, 0o600, dir_fd=self.project), "wb") as file:
+            old = force and not os.path.islink(MARKER) and _tried(_read_marker, MARKER)
+            with open(aside, "xb") as file:
                 file.write(b"socket=" + os.fsencode(self.path) + b"\n")
             if not force:
                 try:
-                    return os.link(aside, MARKER, follow_symlinks=False, **both)
+                    return os.link(aside, MARKER)
                 except OSError:  # there is one, or there are no links: the place is taken, then filled
-                    os.close(os.open(MARKER, new, 0o600, dir_fd=self.project))
-            os.rename(aside, MARKER, **both)
-            if old and re.fullmatch(re.escape(self.base) + r"/[0-9a-f]{8}\.sock", old):
-                if _tried(os.readlink, old[:-len(".sock")]) in (None, os.getcwd()):  # else the marker is a copy
-                    _remove_socket(old)
+                    open(MARKER, "xb").close()
+            os.rename(aside, MARKER)
+            if (old and re.fullmatch(re.escape(self.base) + r"/[0-9a-f]{8}\.sock", old)
+                    and _tried(os.readlink, old[:-len(".sock")]) in (None, os.getcwd())):  # else the marker is a copy
+                _remove_socket(old)
         except FileExistsError:
             raise
         except OSError as error:
             doing = f"cannot write {MARKER} here (serve elsewhere, and run here with --socket PATH)"
             raise _system_error(error, doing) from None
         finally:
-            _tried(os.unlink, aside, dir_fd=self.project)
+            _tried(os.unlink, aside)
             _tried(fcntl.flock, self.project, fcntl.LOCK_UN)
 
     def stamp(self, end: float) -> None:
@@ -631,9 +708,9 @@ class _SessionFiles:
             if _tried(_read_marker, MARKER, self.project) == self.path:
                 _tried(os.unlink, MARKER, dir_fd=self.project)
             os.close(self.project)
-            _tried(os.unlink, self.path[:-len(".sock")])  # the link, even where the socket is gone already
+            _tried(os.unlink, self.link)  # even where the socket is gone already
         if self.bound():
-            _remove_socket(self.path)
+            _tried(os.unlink, self.path)
 
 
 def _remove_socket(path: str) -> None:
@@ -662,14 +739,16 @@ def _open_private(path: str, what: str) -> int:
 # One JSON line each way: bytes into a request or a snapshot, and back. Knows nothing of sockets.
 
 
-def _json_object(line: Bytes, scan: Scanner) -> Fields | None:
-    """The object that a line is; None if it is anything else, or more."""
+def _json_object(line: Bytes, scan: Scanner) -> Fields:
+    """The object that a line is; an empty one if it is anything else, or more."""
     try:
         text = line.decode("utf-8").strip(" \t\r\n")
         found, end = scan(text, 0)
+        if end == len(text) and isinstance(found, dict):
+            return found
     except (ValueError, StopIteration, RecursionError, SystemError):  # the last: json is not loaded
-        return None
-    return found if end == len(text) and isinstance(found, dict) else None
+        pass
+    return {}
 
 
 def _encode_request(command: str, args: Iterable[str]) -> bytes:
@@ -688,16 +767,14 @@ def _encode_request(command: str, args: Iterable[str]) -> bytes:
 def _decode_request(line: bytes, scan: Scanner) -> tuple[str, Words]:
     """The command of a request, and its words for the log; ValueError with what is wrong."""
     request = _json_object(line, scan)
-    if request is None:
-        raise ValueError("a request is one JSON object in UTF-8, and nothing more")
     command, args = request.get("command"), request.get("args")
     if command == "dump":
-        return "dump", ["-"]
+        return command, ["-"]
     if command != "run":
-        raise ValueError('"command" is "run" or "dump"')
+        raise ValueError('a request is one JSON object in UTF-8, and nothing more; its "command" is "run" or "dump"')
     if not isinstance(args, list) or {*map(type, args)} != {str}:
         raise ValueError('"args" is a list of strings with the command first')
-    return "run", args
+    return command, args
 
 
 def _encode_message(message: Mapping[str, object]) -> bytes:
@@ -708,21 +785,25 @@ def _encode_message(message: Mapping[str, object]) -> bytes:
 def _decode_snapshot(data: Bytes) -> Values:
     """The environment in an answer; HotenvError 9 for whatever is none. Only a message is shown."""
     whole = len(data) <= MAX_RESPONSE and data.find(b"\n") == len(data) - 1
-    answer = _json_object(data, _scan_json) if whole else None
-    if answer is None:
-        raise HotenvError(EXIT_ARTIFACT, f"the answer is no line of JSON up to {MAX_RESPONSE >> 20} MiB")
+    answer = _json_object(data if whole else b"", _scan_json)
     if isinstance(answer.get("error"), str):
         message = _shown(f"{answer['error']}: {answer.get('message')}"[:1000])
         raise HotenvError(EXIT_ARTIFACT, f"the session refused the request: {message}")
-    env: Any = answer.get("env")
+    if not _is_environment(answer.get("env")):
+        limit = f"up to {MAX_RESPONSE >> 20} MiB"
+        raise HotenvError(EXIT_ARTIFACT, f"the answer is no line of JSON {limit}, or no environment that a process can have")
+    env: Values = answer["env"]
+    return env
+
+
+def _is_environment(env: Any) -> bool:
+    """Can a process have it?"""
     try:
         names = "".join(env)
         raw = _encoded(names + "".join(env.values()))
     except (TypeError, AttributeError, UnicodeError):  # no dict of strings, or half a surrogate pair
-        names, raw = "=", b""
-    if b"\0" in raw or "=" in names or "" in env:
-        raise HotenvError(EXIT_ARTIFACT, "the answer is no environment that a process can have")
-    return env
+        return False
+    return b"\0" not in raw and "=" not in names and "" not in env
 
 
 # ==== server ==========================================================================================================
@@ -787,19 +868,6 @@ class _Log:
             self.flush()
 
 
-class _Connection:
-    """One client: what it sent so far, or what it has not been sent yet."""
-
-    give_up = 0.0  # the moment when it is dropped, if it makes no progress
-    received = b""
-    unsent: Bytes | memoryview = b""
-    request: tuple[str, Words] | None = None
-    lingers = False  # it may still be sending: to close now would reset it
-
-    def __init__(self, sock: socket.socket) -> None:
-        self.sock = sock
-
-
 class _Server:
     """Serves one response until its time is up, it is told to end, or its files are not its own."""
 
@@ -814,45 +882,42 @@ class _Server:
         self.limits: Any = getattr(resource, "prlimit", None)  # Linux
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(DESCRIPTORS, hard)), hard))
-        self.waiting: dict[_Connection, int] = {}  # for which event; who waits longest comes first
+        self.waiting: dict[Waits, Any] = {}  # who waits longest comes first
         self.unfinished = 0  # bytes of requests, of all who wait
         now = _now()
         self.idle, self.end, self.next_look = idle, now + max_age, now + TICK
         self.deadline = min(self.end, now + idle)
         self.stamped = 0.0  # the deadline that the socket's time stamp shows
 
-    def run(self, signals: _Signals) -> str:
+    def run(self, wake: int, received: list[int]) -> str:
         """Serves; returns why it ended."""
         import signal
-        self.selector.register(signals.wakeup, 1, signals)  # 1: EVENT_READ
+        self.selector.register(wake, 1)  # 1: EVENT_READ
         self.selector.register(self.listener, 1)
         now = _now()
         while True:
-            wake = min(self.deadline, self.next_look) - now
+            pause = min(self.deadline, self.next_look) - now
             if self.log.waiting:
-                wake = min(wake, SHORT_TICK)
-            events = self.selector.select(wake)
+                self.log.flush()
+                pause = min(pause, SHORT_TICK)
+            events = self.selector.select(pause)
             now = _now()
-            if signals.received:
-                return f"ended by {signal.Signals(signals.received).name}"
+            if received:
+                return f"ended by {signal.Signals(received[0]).name}"
             if now >= self.end:
                 return "ended: --max-age is over"
             if now >= self.deadline:
                 return f"ended: idle for {_duration(self.idle)}"
-            if self.log.waiting:
-                self.log.flush()
             for key, _ in events:
-                if key.data is None:
+                if key.data:
+                    self.go_on(key.data)
+                elif key.fd == wake:
+                    os.read(wake, 4096)  # a signal that has a handler of somebody else's
+                else:
                     self.accept()
-                elif key.data is signals:
-                    os.read(signals.wakeup, 4096)  # a signal that has a handler of somebody else's
-                elif self.waiting.get(key.data) == 1:
-                    self.receive(key.data)
-                elif key.data in self.waiting:  # else it was dropped a moment ago
-                    self.send(key.data)
             if now >= self.next_look:
-                for connection in [each for each in self.waiting if each.give_up <= now]:
-                    self.drop(connection)
+                for visit in [visit for visit, (_, _, give_up) in self.waiting.items() if give_up <= now]:
+                    self.wait(visit, None)
                 self.next_look = now + (TICK / 10 if self.waiting else TICK)
                 if lost := self.files.lost():
                     return f"ended: {lost}"
@@ -863,128 +928,118 @@ class _Server:
             try:
                 sock, _address = self.listener.accept()
             except OSError as error:
-                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                    if self.waiting:
-                        self.drop(next(iter(self.waiting)))
-                    else:
-                        time.sleep(SHORT_TICK)  # others took all there is
-                return  # else that client has gone, or there is none
-            self.receive(_Connection(sock))
+                if error.errno in (errno.EAGAIN, errno.ECONNABORTED):
+                    return  # there is none, or it has gone
+                if not self.waiting:  # others took all descriptors, or all memory
+                    return time.sleep(SHORT_TICK)
+                return self.wait(next(iter(self.waiting)), None)
+            self.go_on(self.visit(sock))
 
-    def wait(self, connection: _Connection, events: int, time_limit: float) -> None:
-        """Until it can go on; to wait anew, or for something else, gives it the whole time again."""
-        try:
-            if self.waiting.pop(connection, 0):
-                self.selector.unregister(connection.sock)
-            self.selector.register(connection.sock, events, connection)
-        except OSError:  # no memory for one more
-            return self.drop(connection)
-        self.waiting[connection] = events
-        connection.give_up = _now() + time_limit
-        self.next_look = min(self.next_look, connection.give_up)
-
-    def drop(self, connection: _Connection) -> None:
-        if self.waiting.pop(connection, 0):
-            self.selector.unregister(connection.sock)
-        self.unfinished -= len(connection.received)
-        connection.sock.close()
-
-    def receive(self, connection: _Connection) -> None:
-        try:
-            data = connection.sock.recv(1 << 16, _socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return self.wait(connection, 1, REQUEST_TIME)
-        except OSError:
-            data, connection.lingers = b"", True  # it has gone
-        if connection.lingers:  # it is answered: what still comes is thrown away
-            if not data:
-                self.drop(connection)
-            return
-        line, newline, rest = data.partition(b"\n")
-        self.unfinished += len(line)
-        connection.received += line  # the whole of it is short
-        connection.lingers = bool(rest) or len(connection.received) > MAX_REQUEST
-        if newline or not data or connection.lingers:
-            self.respond(connection, bool(newline))
-        elif connection not in self.waiting:
-            self.wait(connection, 1, REQUEST_TIME)
+    def go_on(self, visit: Waits) -> None:
+        """As far as it can by now; then it waits, unless it is done, or was dropped before."""
+        wait = next(visit, None)
+        if wait != self.waiting.get(visit):  # else it keeps its place
+            self.wait(visit, wait)
         while self.unfinished > MAX_UNFINISHED:
-            self.drop(next(each for each in self.waiting if each.received))
+            self.wait(next(iter(self.waiting)), None)
 
-    def respond(self, connection: _Connection, whole: bool) -> None:
+    def wait(self, visit: Waits, wait: Any) -> None:
+        """What a client waits for from now on; for nothing: it is dropped."""
+        if before := self.waiting.pop(visit, None):
+            self.selector.unregister(before[0])
+        if wait and _tried(self.selector.register, *wait[:2], visit):
+            self.waiting[visit] = wait
+            self.next_look = min(self.next_look, wait[2])
+        else:  # also where there is no memory for one more
+            visit.close()
+
+    def visit(self, sock: socket.socket) -> Waits:
+        """All that is done with a client. Each yield is a wait: for the socket, to read (1) or to
+        write (2), and until when."""
+        give_up, line = 0.0, b""
+        newline = rest = b""
         try:
-            if len(connection.received) > MAX_REQUEST:
-                raise ValueError(f"a request is at most {MAX_REQUEST >> 10} KiB long")
-            if not whole:
-                raise ValueError("the request ended before its newline")
-            if self.limits and self.is_guarded(connection.sock):
-                raise ValueError("a program under guards gets no secrets but its own")
-            connection.request, connection.unsent = _decode_request(connection.received, self.scan), self.response
+            while not newline and len(line) <= MAX_REQUEST:
+                try:
+                    data = sock.recv(1 << 12, _socket.MSG_DONTWAIT)  # little: it is kept meanwhile
+                except BlockingIOError:
+                    give_up = give_up or _now() + REQUEST_TIME  # for the whole of its request
+                    yield sock, 1, give_up
+                    continue
+                if not data:
+                    break
+                piece, newline, rest = data.partition(b"\n")
+                line += piece
+                self.unfinished += len(piece)
+            response, request = self.answer(sock, line, newline)
+            unsent = memoryview(response)
+            while unsent:
+                now = _now()
+                if now >= self.deadline:
+                    return  # and so does the loop, before anything more is served
+                try:
+                    unsent = unsent[sock.send(unsent, _socket.MSG_DONTWAIT):]
+                except BlockingIOError:
+                    pass
+                if unsent:
+                    yield sock, 2, now + ANSWER_TIME
+            if request:
+                self.deadline = min(self.end, now + self.idle)
+                if self.deadline > self.stamped + STAMP_STEP:
+                    self.stamped = self.deadline
+                    self.files.stamp(time.time() + self.deadline - now)
+                self.log.request(*request)
+            if rest or not newline:  # it may still be sending: to close now would reset it
+                sock.shutdown(_socket.SHUT_WR)
+                give_up = _now() + REQUEST_TIME
+                yield sock, 1, give_up
+                while sock.recv(1 << 16, _socket.MSG_DONTWAIT):  # thrown away
+                    yield sock, 1, give_up
+        except OSError:
+            pass  # it has gone
+        finally:
+            self.unfinished -= len(line)
+            sock.close()
+
+    def answer(self, sock: socket.socket, line: bytes, newline: bytes) -> tuple[Bytes, Any]:
+        """What to send, and what to log of a request that is served."""
+        try:
+            if not newline or len(line) > MAX_REQUEST:
+                raise ValueError(f"a request is one line, with its newline, of at most {MAX_REQUEST >> 10} KiB")
+            # A guard of ours shows in RLIMIT_MSGQUEUE, which nothing else sets so. It cannot be told of a process
+            # that is another user's, of another pid namespace, or gone.
+            if self.limits:
+                limits = _tried(self.limits, sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED), 12)
+                if limits and limits[1] % 4096 == GUARD_SIGN:
+                    raise ValueError("a program under guards gets no secrets but its own")
+            return self.response, _decode_request(line, self.scan)
         except ValueError as error:
-            connection.unsent = _encode_message({"error": "BAD_REQUEST", "message": str(error)})
+            return _encode_message({"error": "BAD_REQUEST", "message": str(error)}), None
         except Exception:  # a bug of ours ends one request; what it says may hold what was sent
-            connection.unsent = b'{"error":"INTERNAL","message":"this is a bug in hotenv"}\n'
-        self.send(connection)
-
-    def is_guarded(self, sock: socket.socket) -> bool:
-        """Has the other end a guard of ours? It shows in a limit, which nothing else sets so."""
-        try:
-            pid = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED)  # the first of its three
-            return bool(self.limits(pid, 12)[1] % 4096 == GUARD_SIGN)  # RLIMIT_MSGQUEUE
-        except OSError:
-            return False  # another user's, of another pid namespace, or gone
-
-    def send(self, connection: _Connection) -> None:
-        now, sent = _now(), 0
-        try:
-            if now < self.deadline:  # else the loop ends before anything is served
-                sent = connection.sock.send(connection.unsent, _socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            pass
-        except OSError:
-            return self.drop(connection)
-        if sent < len(connection.unsent):
-            connection.unsent = memoryview(connection.unsent)[sent:]
-            return self.wait(connection, 2, ANSWER_TIME)  # EVENT_WRITE
-        if connection.request:
-            self.deadline = min(self.end, now + self.idle)
-            if self.deadline > self.stamped + STAMP_STEP:
-                self.stamped = self.deadline
-                self.files.stamp(time.time() + self.deadline - now)
-            self.log.request(*connection.request)
-        if connection.lingers:
-            _tried(connection.sock.shutdown, _socket.SHUT_WR)
-            self.wait(connection, 1, REQUEST_TIME)
-        else:
-            self.drop(connection)
+            return b'{"error":"INTERNAL","message":"this is a bug in hotenv"}\n', None
 
 
 def _peer(sock: socket.socket) -> tuple[int, int]:
     """(pid, uid) of the other end; a pid of 0 or less is unknown."""
+    level, credentials, process = 0, 1, 2  # SOL_LOCAL, LOCAL_PEERCRED (version, uid, groups), LOCAL_PEERPID
     if hasattr(_socket, "SO_PEERCRED"):
-        raw = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 8)  # of struct ucred: pid, uid
-        pid = int.from_bytes(raw[:4], sys.byteorder, signed=True)
-    else:
-        raw = sock.getsockopt(0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED, struct xucred: version, uid, groups
-        pid = sock.getsockopt(0, 2)  # LOCAL_PEERPID
-    return pid, int.from_bytes(raw[4:8], sys.byteorder)
+        level, credentials = _socket.SOL_SOCKET, _socket.SO_PEERCRED  # struct ucred: pid, uid, gid
+        process = credentials  # the first of its three
+    uid = sock.getsockopt(level, credentials, 76)[4:8]
+    return sock.getsockopt(level, process), int.from_bytes(uid, sys.byteorder)
 
 
-class _Signals:
-    """Handlers that set a flag, and a descriptor that wakes the loop."""
-
-    def __init__(self) -> None:
-        import signal
-        self.received = 0  # the first signal, once there is one
-        self.wakeup, end = os.pipe()
-        os.set_blocking(end, False)
-        signal.set_wakeup_fd(end, warn_on_full_buffer=False)
-        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-            if signum == signal.SIGTERM or signal.getsignal(signum) != signal.SIG_IGN:  # nohup and `&` mean it
-                signal.signal(signum, self.note)
-
-    def note(self, signum: int, frame: object) -> None:
-        self.received = self.received or signum
+def _caught(signums: Iterable[int]) -> tuple[int, list[int]]:
+    """A descriptor that can be read when one of these signals has come, and the list to which they
+    are added as they come. Those that are ignored stay so: nohup and `&` mean it."""
+    received: list[int] = []
+    wake, end = os.pipe()
+    os.set_blocking(end, False)
+    _signal.set_wakeup_fd(end, warn_on_full_buffer=False)
+    for signum in signums:
+        if _signal.getsignal(signum) != _signal.SIG_IGN:
+            _signal.signal(signum, lambda signum, _: received.append(signum))
+    return wake, received
 
 
 def _harden() -> None:
@@ -1015,10 +1070,9 @@ class _Session:
         self.path = path
         self.advice = advice or f"start one with: {_invocation()} serve < secrets.env (--force replaces this one)"
 
-    def unreachable(self, error: OSError | None, why: str = "") -> HotenvError:
-        if error:
-            told = {errno.ENOENT: "there is no such socket", errno.ECONNREFUSED: "nobody answers there any more"}
-            why = told.get(error.errno or 0, error.strerror or "no answer in time (is its process stopped?)")
+    def unreachable(self, error: OSError) -> HotenvError:
+        told = {errno.ENOENT: "there is no such socket", errno.ECONNREFUSED: "nobody answers there any more"}
+        why = told.get(error.errno or 0, error.strerror or "no answer in time (is its process stopped?)")
         return HotenvError(EXIT_UNREACHABLE, f"cannot reach the session at {_shown(self.path)}: {why}; {self.advice}")
 
 
@@ -1035,21 +1089,22 @@ def fetch(command: str = "dump", args: Sequence[str] = (), socket_path: str | No
             sock.settimeout(max(0.001, give_up - time.monotonic()))
             chunk = sock.recv(1 << 16)
             answer += chunk
+    except ConnectionResetError:
+        pass  # what came before may be whole
     except OSError as error:
-        if error.errno != errno.ECONNRESET:  # then what came before may be whole
-            raise session.unreachable(error) from None
+        raise session.unreachable(error) from None
     finally:
         sock.close()
     if not answer:
-        raise session.unreachable(None, "it has just ended")
+        raise session.unreachable(OSError(0, "it has just ended"))
     return _decode_snapshot(answer)
 
 
 def _locate(socket_path: str | None = None) -> _Session:
     if socket_path:
         return _Session(socket_path, "without --socket the directory's is asked")
-    if os.environ.get("HOTENV_SOCKET"):
-        return _Session(os.environ["HOTENV_SOCKET"], "`unset HOTENV_SOCKET` to find the directory's")
+    if path := os.environ.get("HOTENV_SOCKET"):
+        return _Session(path, "`unset HOTENV_SOCKET` to find the directory's")
     if marker := _find_marker():
         return _Session(_read_marker(marker))
     raise HotenvError(EXIT_NO_SESSION, f"no session: no {MARKER} in this directory or above; "
@@ -1098,15 +1153,18 @@ def _places(command: bytes, path: bytes) -> list[bytes]:
 
 def _which(name: str, path: str) -> str:
     """The program that a name means, or ''; a path means itself."""
-    places = _places(os.fsencode(name), _encoded(path))
-    found = [place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)]
-    return name if "/" in name else os.fsdecode(b"".join(found[:1]))
+    if "/" in name:
+        return name
+    for place in _places(os.fsencode(name), _encoded(path)):
+        if os.path.isfile(place) and os.access(place, os.X_OK):
+            return os.fsdecode(place)
+    return ""
 
 
-def _exec(argv: Sequence[str], env: Env) -> NoReturn:
-    """Replaces this process; returns only by a HotenvError that says why it could not."""
-    command, raw, words = argv[0], _as_bytes(env), [os.fsencode(word) for word in argv]
-    places = _places(words[0], raw.get(b"PATH", os.defpath.encode()))
+def _exec(argv: Sequence[str], env: Env, place: bytes = b"") -> NoReturn:
+    """Replaces this process, by what lies at `place` if that is known; else a HotenvError says why it could not."""
+    command, raw, words = argv[0], _as_bytes(env), [*map(os.fsencode, argv)]
+    places = [place] if place else _places(words[0], raw.get(b"PATH", os.defpath.encode()))
     _default_signals()
     try:
         there = [*filter(os.path.exists, places)]
@@ -1145,7 +1203,7 @@ def _attempt(place: bytes, words: list[bytes], env: dict[bytes, bytes]) -> OSErr
 # so one whole four-byte word of the buffer begins within its first four. A buffer is read as an array of words, in C;
 # only around one that hits is it looked at. Hidden is the union of all places of any form, wherever a stream is cut.
 
-_SHORTEST_VALUE = 4  # characters; shorter ones are too common to hide, and are reported
+_TOO_SHORT = r"(?s).{0,3}|\d{4,5}"  # values that are too common to hide: they are reported
 _SHORTEST_FORM = 8  # characters; shorter values are hidden as whole words alone
 _LONGEST_FORM = 1024  # bytes; longer forms are cut in pieces, which bounds what is held back
 _MASK_STEP = 1 << 16  # bytes masked at once, whatever the size of the input
@@ -1158,44 +1216,52 @@ undefined us-east-1 us-west-2 user users utf-8 utf8 verbose warn warning yes
 """  # everyday words: to hide one would harm output, and protect nothing
 
 
+# What stands for a character, row by row: in JSON of PHP and of Go, in a repr() within the one quote
+# and the other, in HTML (three rows), for dash and `set -x`, shlex.quote, `declare -p` of bash.
+_ESCAPES_OF_OTHERS = rb"""/ \/
+< \u003c > \u003e & \u0026
+' \'
+\' '
+& &amp; < &lt; > &gt;
+& &amp; < &lt; > &gt; " &quot; ' &#x27;
+& &amp; < &lt; > &gt; " &#34; ' &#39;
+' '\''
+' '"'"'
+\ \\ " \" $ \$ ` \`"""
+
+
 def _spellings(text: str) -> Iterator[bytes]:
     """How tools print `text`, without quotes around it. Each form earned its place."""
     import json
     import re
     from base64 import b64encode
     raw = _encoded(text)
-    yield from (raw, raw.hex().encode(), os.path.normpath(raw))  # the last in a path
-    for offset, shared in (0, 0), (1, 2), (2, 3):  # also within other base64, as user:secret
-        padded = b64encode(bytes(offset) + raw)[shared:]
-        known = padded[:(offset + len(raw)) * 8 // 6 - shared]  # whatever comes after
-        for form in known, padded.rstrip(b"="), padded:
-            yield from (form, form.translate(bytes.maketrans(b"+/", b"-_")))
-    whole = b64encode(raw)[:len(raw) * 8 // 6]  # wrapped, as openssl and base64 do
-    for size in 64, 76:
-        for at in range(0, len(whole), size):
-            yield whole[at:at + size]
-    for escaped in True, False:
-        coded = _encoded(json.dumps(text, ensure_ascii=escaped)[1:-1])
-        yield from (coded, coded.replace(b"/", rb"\/"))  # PHP
-        yield coded.replace(b"<", rb"\u003c").replace(b">", rb"\u003e").replace(b"&", rb"\u0026")  # Go
-    for shown in repr(text), ascii(text), repr(raw)[1:]:
-        coded = _encoded(shown[1:-1])
-        plain = coded.replace(rb"\'", b"'")  # which quote is escaped depends on others
-        yield from (coded, plain, plain.replace(b"'", rb"\'"))
-    html = raw.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;")
-    for double, single in (b'"', b"'"), (b"&quot;", b"&#x27;"), (b"&#34;", b"&#39;"):
-        yield html.replace(b'"', double).replace(b"'", single)
+    shown = json.dumps(text), json.dumps(text, ensure_ascii=False), repr(text), ascii(text), repr(raw)[1:]
+    for coded in {raw, *[_encoded(each[1:-1]) for each in shown]}:
+        yield coded
+        for row in _ESCAPES_OF_OTHERS.splitlines():
+            escaped, words = coded, row.split()
+            for plain, escape in zip(words[::2], words[1::2]):
+                escaped = escaped.replace(plain, escape)
+            yield escaped
+    yield from (raw.hex().encode(), os.path.normpath(raw))  # the last in a path
+    for offset in range(3):  # also within other base64, as user:secret
+        shared = (offset * 8 + 5) // 6  # its characters that hold bits of what comes before
+        known = (offset + len(raw)) * 8 // 6 - shared  # those that stay, whatever comes after
+        for alphabet in b"+/", b"-_":
+            padded = b64encode(bytes(offset) + raw, alphabet)[shared:]
+            yield from (padded[:known], padded.rstrip(b"="), padded)
+    for size in 64, 76:  # wrapped, as openssl and base64 do
+        yield from re.findall(rb".{1,%d}" % size, b64encode(raw)[:len(raw) * 8 // 6])
     for kept in rb"\w.~-", rb"\w.~/-", rb"\w.!~*'()-", rb"\w.*-":  # URLs of Python, JavaScript, forms
         percent = re.sub(rb"[^%s]" % kept, lambda found: b"%%%02X" % ord(found[0]), raw)
         yield from (percent, percent.replace(b"%20", b"+"))
-    yield raw.replace(b"'", rb"'\''")  # `set -x`, `export -p` of dash
-    yield raw.replace(b"'", b"'\"'\"'")  # shlex.quote
-    yield re.sub(rb'([\\"$`])', rb"\\\1", raw)  # `declare -p`, `export -p` of bash
     for plain in rb"", rb"#~":  # `printf %q`: these two only where a word begins
         yield re.sub(rb"([^\w%%+./:=@%s\x80-\xff-])" % plain, rb"\\\1", raw)
-    dollar = {code: f"\\{code:03o}" for code in (*range(32), *range(127, 256))}
-    dollar.update(zip(b"\a\b\t\n\v\f\r\x1b'\\", r"\a \b \t \n \v \f \r \E \' \\".split()))
-    yield raw.decode("latin-1").translate(dollar).encode()  # bash's $'...'
+    # What follows is bash's $'...'.
+    named = dict(zip(b"\a\b\t\n\v\f\r\x1b'\\", rb"\a \b \t \n \v \f \r \E \' \\".split()))
+    yield re.sub(rb"['\\\0-\x1f\x7f-\xff]",
+                 lambda found: named.get(found[0][0], b"\\%03o" % found[0][0]), raw)
 
 
 def _forms(value: str) -> Iterator[bytes]:
@@ -1220,7 +1286,7 @@ class Redactor:
 
     def __init__(self, env: Mapping[str, str], skip: Iterable[str] = ()) -> None:
         import re
-        skipped, everyday = list(skip), frozenset(_NO_SECRETS.split())
+        skipped, everyday = list(skip), _NO_SECRETS.split()
         self.unmaskable: Words = []
         self._names: dict[bytes, str] = {}  # of each form
         self._short: dict[bytes, str] = {}  # of each value that is hidden as a whole word only
@@ -1228,17 +1294,16 @@ class Redactor:
             value = value.strip()
             if not value or _matches(name, skipped):
                 continue
-            short = len(value) < _SHORTEST_VALUE or value.isdigit() and len(value) < 6
-            if short or value.lower() in everyday or name in ESSENTIALS:
+            if re.fullmatch(_TOO_SHORT, value) or value.lower() in everyday or name in ESSENTIALS:
                 self.unmaskable.append(name)
             elif len(value) < _SHORTEST_FORM:
                 self._short.setdefault(_encoded(value), name)
             else:
                 for form in _forms(value):
                     self._names.setdefault(form, name)
-        self.longest: int = max(map(len, [*self._names, *self._short]), default=0)
+        self.longest = max(map(len, [*self._names, *self._short]), default=0)
         self._sorted, before = sorted(self._names), b""
-        self._shorter: dict[bytes, bytes] = {}  # form -> the longest that it begins with, or none
+        self._shorter = {before: before}  # form -> the longest that it begins with, or none
         self._offsets: dict[int, set[int]] = {}  # four-byte word -> where in a form's beginning
         for form in self._sorted:
             while not form.startswith(before):
@@ -1248,27 +1313,27 @@ class Redactor:
                 word = int.from_bytes(form[offset:offset + 4], sys.byteorder)
                 self._offsets.setdefault(word, set()).add(offset)
         # At the end of a buffer: what is too short to have a word in it, or a word that may go on.
-        begun = [*[form[:8] for form in self._sorted], *[word + b" " for word in self._short]]
-        self._ends = {each[:size] for each in begun for size in range(1, len(each))}
-        self._last: int = max(map(len, self._ends), default=0)
+        begun = [*self._short, *[form[:_SHORTEST_FORM - 1] for form in self._sorted]]
+        self._ends = {each[:size + 1] for each in begun for size in range(len(each))}
+        self._last = max(map(len, begun), default=0)
         self._is_border = re.compile(rb"(?!(?<=\w)\w)").match  # no word goes on across it
 
     def __call__(self, text: str) -> str:
         """`text` with every value masked."""
+        import re
+        # Half a surrogate pair no value can hold, and no encoding.
+        text = re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", text)
         stream = self.stream()
-        try:
-            return (stream.feed(_encoded(text)) + stream.flush()).decode("utf-8", "surrogateescape")
-        except UnicodeEncodeError:  # half a surrogate pair, which no value can hold
-            import re
-            return re.sub("[^\ud800-\udc7f\udd00-\udfff]+", lambda part: self(part[0]), text)
+        return (stream.feed(_encoded(text)) + stream.flush()).decode("utf-8", "surrogateescape")
 
     def stream(self) -> _Stream:
         """A new stream: `feed(data)` returns what may go out by now, `flush()` the rest."""
         return _Stream(self)
 
-    def find(self, data: bytes) -> tuple[list[tuple[int, int, str]], int]:
-        """Every place in `data` as (start, end, name), and where begins what may become part of one.
-        The first byte of `data` is only there to say whether a word goes on behind it."""
+    def find(self, data: bytes, last: bool) -> list[tuple[int, int, str]]:
+        """Every place in `data` as (start, end, name), and an empty one where begins what may become
+        part of one: at the end, if this is the `last`. The first byte of `data` is only there to say
+        whether a word goes on behind it."""
         from bisect import bisect_right
         places, held = [], len(data)
         words = memoryview(data)[:len(data) & ~3].cast("I")
@@ -1295,7 +1360,8 @@ class Redactor:
                 if self._is_border(data, start) and self._is_border(data, end):
                     places.append((start, end, name))
         ends = range(max(1, len(data) - self._last), held)
-        return sorted(places), next((start for start in ends if data[start:] in self._ends), held)
+        held = len(data) if last else next((start for start in ends if data[start:] in self._ends), held)
+        return sorted([*places, (held, held, "")])
 
 
 class _Stream:
@@ -1308,26 +1374,26 @@ class _Stream:
 
     def feed(self, data: bytes) -> bytes:
         """Takes the next piece, returns all that no later piece can make part of a value."""
-        return b"".join([self._step(data[at:at + _MASK_STEP]) for at in range(0, len(data), _MASK_STEP)])
+        out = []
+        for at in range(0, len(data), _MASK_STEP):
+            self._data += data[at:at + _MASK_STEP]
+            out.append(self.flush(last=False))
+        return b"".join(out)
 
-    def flush(self) -> bytes:
+    def flush(self, last: bool = True) -> bytes:
         """The end of the stream has come: returns what was held back."""
-        return self._step(b"", last=True)
-
-    def _step(self, piece: bytes, last: bool = False) -> bytes:
-        data, out = self._data + piece, []
-        places, held = self._redactor.find(data)
-        held = max(held, len(data) * last)
-        for start, end, name in [*places, (held, held, "")]:
-            plain = min(start, held)
-            if plain > self._done:
-                out.append(data[self._done:plain])
-                self._done, self._name = plain, ""
-            if start < held and end > self._done:
+        data, out = self._data, []
+        for start, end, name in self._redactor.find(data, last):
+            if start > self._done:
+                out.append(data[self._done:start])
+                self._done, self._name = start, ""
+            if start == end:  # from here on it is held back
+                self._data = data[start - 1:]
+                self._done -= start - 1
+                break
+            if end > self._done:
                 out += [b"[hidden:%s]" % name.encode("utf-8", "replace")] * (name != self._name)
                 self._done, self._name = end, name
-        self._data = data[held - 1:]
-        self._done -= held - 1
         return b"".join(out)
 
 
@@ -1349,8 +1415,8 @@ _KEYBOARD = (_signal.SIGINT, _signal.SIGQUIT, _signal.SIGTSTP, _signal.SIGWINCH)
 
 def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
     """Has a child `become` the command and masks its output; returns its exit status, or dies as it did."""
-    channels = [_Channel(targets, redactor.stream()) for targets in _masked_routes()]
-    if not channels:
+    pipes = {os.pipe(): targets for targets in _masked_routes()}
+    if not pipes:
         become()  # in our place: nothing is to be masked
     blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, _CAUGHT)
     before = _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it loses the exit status
@@ -1358,9 +1424,9 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
     child = os.fork()
     if not child:
         try:
-            for channel in channels:
-                for target in channel.targets:
-                    os.dup2(channel.end, target)
+            for (_, end), targets in pipes.items():
+                for target in targets:
+                    os.dup2(end, target)
             _signal.signal(_signal.SIGCHLD, before)
             _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
             become()
@@ -1369,12 +1435,17 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
             os._exit(error.code)
         finally:
             os._exit(EXIT_SYSTEM)
-    for channel in channels:
-        os.close(channel.end)
-    status = _attend(_Command(child, helper, blocked), channels)
-    for channel in channels:
-        if channel.error and channel.error.errno != errno.EPIPE:
-            raise _system_error(channel.error, "cannot write the command's output")
+    for _, end in pipes:
+        os.close(end)
+    command = _Command(child)
+    _leave_group(helper)
+    _harden()  # after the forks: a core of ours would hold the values
+    command.follow()
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
+    status = _attend(command, [_channel(command, source, targets[0], redactor.stream())
+                               for (source, _), targets in pipes.items()])
+    if command.error:
+        raise _system_error(command.error, "cannot write the command's output")
     return _as_it_ended(status)
 
 
@@ -1395,22 +1466,17 @@ def _masked_routes() -> list[list[int]]:
 class _Command:
     """The child, and what happens to it by way of us; `wake` can be read when something has."""
 
-    def __init__(self, pid: int, helper: int, blocked: Iterable[int]) -> None:
+    status: int | None = None  # its wait status, once it has ended
+    error: OSError | None = None  # why its output could not be written, though there was a reader
+
+    def __init__(self, pid: int) -> None:
         self.pid, self.group = pid, os.getpgrp()
-        self.status: int | None = None  # its wait status, once it has ended
-        self.wake, end = os.pipe()
-        os.set_blocking(end, False)
-        _signal.set_wakeup_fd(end, warn_on_full_buffer=False)
-        _leave_group(helper)
-        _harden()  # after the forks: a core of ours would hold the values
-        for signum in _CAUGHT:
-            if _signal.getsignal(signum) != _signal.SIG_IGN:
-                _signal.signal(signum, lambda *_: None)  # `heed` finds its number in the pipe
-        self.follow()
-        _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
+        self.wake, self.received = _caught(_CAUGHT)
 
     def heed(self) -> None:
-        for signum in os.read(self.wake, 4096):
+        os.read(self.wake, 4096)
+        while self.received:
+            signum = self.received.pop(0)
             if signum == _signal.SIGCHLD:
                 self.follow()
             elif self.status is None:
@@ -1457,63 +1523,49 @@ def _leave_group(helper: int) -> None:
         os.waitpid(helper, 0)
 
 
-class _Channel:
-    """A pipe from the child: it is read once all is written, and no write waits, nor holds up the other stream."""
-
-    error: OSError | None = None
-    pending = b""
-
-    def __init__(self, targets: list[int], stream: _Stream) -> None:
-        self.targets, self.target, self.stream = targets, targets[0], stream
-        self.source, self.end = os.pipe()
-        # What is no file takes so much without a wait, once it has said that it can be written.
-        self.portion = _MASK_STEP if stat.S_ISREG(os.fstat(self.target).st_mode) else PIPE_BUF
-        os.set_blocking(self.source, False)
-
-    def read(self) -> None:
-        data = _tried(os.read, self.source, 1 << 20) or b""  # all; refused: it is empty, the child has ended
-        self.pending += self.stream.feed(data)
-        if not data:
-            self.close()
-
-    def write(self) -> None:
-        """Some of what is pending. When that cannot be, the child is to learn it as we did."""
-        try:
-            self.pending = self.pending[os.write(self.target, self.pending[:self.portion]):]
-        except BlockingIOError:
-            pass  # somebody else made the descriptor non-blocking
-        except OSError as error:
-            self.error = error
-            self.close()
-            self.pending = b""
-
-    def close(self) -> None:
-        if self.source >= 0:
-            os.close(self.source)
-            self.source = -1
-            self.pending += self.stream.flush()
-
-
-def _attend(command: _Command, channels: list[_Channel]) -> int:
-    """Carries output until the child has ended and all it wrote is out; returns its wait status."""
+def _channel(command: _Command, source: int, target: int, stream: _Stream) -> Waits:
+    """Masks what the child writes into a pipe. Each yield is a wait: for a descriptor, and what is
+    to be done with it. The pipe is read once all is written; no write waits, nor holds up another."""
     import select
-    while True:
-        poller, doors = select.poll(), {command.wake: command.heed}
+    os.set_blocking(source, False)
+    last = False
+    try:
+        while not last:
+            if command.status is None:  # else all is in the pipe, whoever still holds its end
+                yield source, select.POLLIN
+            data = _tried(os.read, source, 1 << 20) or b""  # all; refused: it is empty, the child has ended
+            last = not data or command.status is not None
+            pending = stream.feed(data)
+            if last:
+                pending += stream.flush()
+            while pending:
+                yield target, select.POLLOUT
+                try:  # so much it takes without a wait, once it has said that it can be written
+                    pending = pending[os.write(target, pending[:PIPE_BUF]):]
+                except BlockingIOError:
+                    pass  # somebody else made the descriptor non-blocking
+    except OSError as error:
+        if error.errno != errno.EPIPE:
+            command.error = error
+    os.close(source)  # when we cannot write, the child is to learn it as we did
+
+
+def _attend(command: _Command, channels: list[Waits]) -> int:
+    """Lets output be carried until the child has ended and all it wrote is out; returns its wait status."""
+    import select
+    waits = {channel: next(channel, None) for channel in channels}  # None: it is done
+    while command.status is None or any(waits.values()):
+        poller = select.poll()
         poller.register(command.wake, select.POLLIN)
-        for channel in channels:
-            if command.status is not None:
-                channel.read()  # the rest, whoever still holds its end
-                channel.close()
-            if channel.pending:
-                doors[channel.target] = channel.write
-                poller.register(channel.target, select.POLLOUT)
-            elif channel.source >= 0:
-                doors[channel.source] = channel.read
-                poller.register(channel.source, select.POLLIN)
-        if command.status is not None and len(doors) == 1:
-            return command.status
-        for descriptor, _ in poller.poll():
-            doors[descriptor]()
+        for descriptor, event in filter(None, waits.values()):
+            poller.register(descriptor, event)
+        ready = dict(poller.poll())
+        if command.wake in ready:
+            command.heed()
+        for channel, wait in waits.items():
+            if wait and (wait[0] in ready or command.status is not None and wait[1] == select.POLLIN):
+                waits[channel] = next(channel, None)
+    return command.status
 
 
 # ==== kernel guards ===================================================================================================
@@ -1522,108 +1574,105 @@ def _attend(command: _Command, channels: list[_Channel]) -> int:
 # opening to write and connecting by TCP. Neither needs a privilege or can be lifted: sudo gains nothing. They see no
 # addresses (so no --allow-*), reads, unix sockets by path, listening, chmod beside --fs-write.
 
-_MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1), "riscv64": (0xC00000F3, 1)}
-# A system call, its number on x86_64, and in the table that newer machines share (-1: none).
-_CALLS = ("prctl 157 167 socket 41 198 sendto 44 206 sendmsg 46 211 sendmmsg 307 269 clone 56 220 "
-          "fork 57 -1 vfork 58 -1 clone3 435 435 execve 59 221 execveat 322 281 io_uring_setup 425 425 "
-          "landlock_create_ruleset 444 444 landlock_add_rule 445 445 landlock_restrict_self 446 446 ")
+_MACHINES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2), "riscv64": (0xC00000F3, 2)}
+# A system call, its number on x86_64, and in the table that newer machines share (9999: none).
+_CALLS = ("socket 41 198 sendto 44 206 sendmsg 46 211 sendmmsg 307 269 clone 56 220 fork 57 9999 vfork 58 9999 "
+          "clone3 435 435 execve 59 221 execveat 322 281 io_uring_setup 425 425 ")
 _ATTRIBUTE_CALLS = (  # Landlock has no right for these
-    "chmod 90 -1 fchmod 91 52 chown 92 -1 fchown 93 55 lchown 94 -1 fchownat 260 54 fchmodat 268 53 fchmodat2 452 452 "
-    "utime 132 -1 utimes 235 -1 futimesat 261 -1 utimensat 280 88 setxattr 188 5 lsetxattr 189 6 fsetxattr 190 7 "
-    "removexattr 197 14 lremovexattr 198 15 fremovexattr 199 16 setxattrat 463 463 removexattrat 466 466 file_setattr "
-    "469 469")
-_ALL, _ALLOWED, _KILLED = 0xFFFFFFFF, 0x7FFF0000, 0x80000000
-_REFUSED, _UNKNOWN = 0x50000 | errno.EACCES, 0x50000 | errno.ENOSYS
+    "chmod 90 9999 fchmod 91 52 chown 92 9999 fchown 93 55 lchown 94 9999 fchownat 260 54 fchmodat 268 53 fchmodat2 "
+    "452 452 utime 132 9999 utimes 235 9999 futimesat 261 9999 utimensat 280 88 setxattr 188 5 lsetxattr 189 6 "
+    "fsetxattr 190 7 removexattr 197 14 lremovexattr 198 15 fremovexattr 199 16 setxattrat 463 463 removexattrat 466 "
+    "466 file_setattr 469 469")
+# A call that has a rule is refused, but where all its (place in what seccomp sees, mask, value)s hold.
+_TCP = "socket 16 0xfffffff7 2 24 15 1 32 0xfffffff9 0"
+_NO_NETWORK = [  # but unix (1), netlink (16), and TCP, which Landlock judges; MSG_FASTOPEN connects
+    "socket 16 0xffffffff 1", "socket 16 0xffffffff 16", _TCP, "socket", "sendto 40 0x20000000 0", "sendto",
+    "sendmsg 32 0x20000000 0", "sendmsg", "sendmmsg 40 0x20000000 0", "sendmmsg"]
+_NO_SUBPROCESS = ["clone 16 0x10000 0x10000", *"clone clone3 fork vfork execve execveat".split()]  # but threads
+_UNKNOWN = ("clone3", "io_uring_setup")  # libc takes clone instead; sockets can be made by the other without a call
+_ALLOWED, _KILLED, _REFUSED = 0x7FFF0000, 0x80000000, 0x50000  # and an error's number
+_INSTRUCTIONS = {"load": 0x20, "mask": 0x54, "equal": 0x15, "above": 0x35, "end": 0x06}
 _WRITE_RIGHTS, _FILE_RIGHTS = 0x7FF2, 0x4002  # all that change anything (Linux 6.2); those that a file has
 _DEVICES = "/dev/null /dev/zero /dev/full /dev/tty /dev/ptmx /dev/pts".split()  # may always be written
 _OF_THE_CALLER = ("/dev/shm", "/dev/stdout", "/dev/stderr")  # shm: locks of multiprocessing; the others may be files
 
 
-class _Kernel:
-    """The system calls of guards. OSError: this kernel, or a sandbox around us, has none."""
+def _ask_kernel(function: str, *args: Any) -> int:
+    """What a function of the C library returns. OSError: this kernel, or a sandbox around us, refuses."""
+    import ctypes  # a Python can be built without
+    word = ctypes.c_void_p.from_param  # of bytes, their address
+    result: int = getattr(ctypes.CDLL(None), function)(*map(word, args))
+    if result < 0:
+        raise OSError(function)
+    return result
 
-    def __init__(self, path: str) -> None:
-        self.machine, column = _MACHINES.get(os.uname().machine, (0, 0))
-        if sys.platform != "linux" or not self.machine or sys.maxsize < 1 << 32:
-            raise OSError(errno.ENOSYS, "no system calls that are known here")
-        import ctypes  # a Python can be built without
-        self.ctypes, self.libc = ctypes, ctypes.CDLL(None, use_errno=True)
-        words = (_CALLS + _ATTRIBUTE_CALLS).split()
-        self.numbers = dict(zip(words[::3], map(int, words[1 + column::3])))
-        self.path = os.fsencode(path)  # of what may be executed
 
-    def call(self, name: str, *args: int | bytes | None) -> int:
-        word = self.ctypes.c_void_p.from_param  # of bytes, their address
-        result = self.libc.syscall(word(self.numbers[name]), *map(word, args))
-        if result < 0:
-            raise OSError(self.ctypes.get_errno(), name)
-        return int(result)
+def _landlock(files: int, network: int, writable: Sequence[str]) -> bool:
+    """Refuse what needs these rights, but writing below `writable`."""
+    import struct
+    rules = _ask_kernel("syscall", 444, struct.pack("QQ", files, network), 16, 0)  # landlock_create_ruleset
+    for path in filter(os.path.exists, writable):
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        rule = struct.pack("=Qi", files if os.path.isdir(path) else _FILE_RIGHTS, descriptor)
+        _tried(_ask_kernel, "syscall", 445, rules, 1, rule, 0)  # landlock_add_rule: not to a pipe, which needs none
+        os.close(descriptor)
+    _ask_kernel("syscall", 446, rules, 0)  # landlock_restrict_self
+    os.close(rules)
+    return True
 
-    def landlock(self, network: bool, writable: Sequence[str]) -> bool | None:
-        """Refuse connecting by TCP (is it able to?), and writing but below `writable`, if any."""
-        import struct
-        version = self.call("landlock_create_ruleset", None, 0, 1)
-        if version < 3:
-            return None  # it does not see what is truncated
-        connecting = 2 * (network and version >= 4)  # the right to connect by TCP
-        asked = struct.pack("QQ", _WRITE_RIGHTS * bool(writable), connecting)
-        rules = self.call("landlock_create_ruleset", asked, 16, 0)
-        for path in filter(os.path.exists, writable):
-            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-            rule = struct.pack("=Qi", _WRITE_RIGHTS if os.path.isdir(path) else _FILE_RIGHTS, descriptor)
-            _tried(self.call, "landlock_add_rule", rules, 1, rule, 0)  # refused for a pipe, which needs none
-            os.close(descriptor)
-        self.call("landlock_restrict_self", rules, 0)
-        os.close(rules)
-        return connecting > 0
 
-    def seccomp(self, rules: Iterable[Any]) -> None:
-        """The first rule decides: a call, the verdict, (half of an argument, mask, value)s that hold."""
-        import struct
-        load, equal, above, mask, end = 0x20, 0x15, 0x35, 0x54, 0x06
-        # Neither 32-bit programs nor x32 calls, whose numbers are others: both end on the spot.
-        program = [load, 0, 0, 4, equal, 1, 0, self.machine, end, 0, 0, _KILLED,
-                   load, 0, 0, 0, above, 0, 1, 1 << 30, end, 0, 0, _KILLED]  # four numbers an instruction
-        for name, verdict, *conditions in rules:
-            left = 3 * len(conditions) + 1  # instructions to the end of this rule
-            program += [load, 0, 0, 0, equal, 0, left, self.numbers[name] & _ALL]
-            for word, bits, value in conditions:
-                left -= 3
-                program += [load, 0, 0, 16 + 4 * word, mask, 0, 0, bits, equal, 0, left, value]
-            program += [end, 0, 0, verdict]
-        program += [end, 0, 0, _ALLOWED]
-        count = len(program) // 4
-        code = self.ctypes.create_string_buffer(struct.pack("HBBI" * count, *program))
-        self.call("prctl", 22, 2, struct.pack("HxxxxxxP", count, self.ctypes.addressof(code)), 0, 0)
+def _address(data: bytes) -> int:
+    import ctypes
+    return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
 
-    def hold(self, held: set[str], given: Sequence[str], own: str, python: bool) -> set[str]:
-        """Hold these guards for good; returns those held in full. Without Landlock a Python keeps TCP: it may serve
-        here, and its hook sees it connect. Only `path` can be executed, by an address that then means nothing more."""
+
+def _seccomp(rules: Words) -> None:
+    """The first rule decides that names the call, and whose conditions hold."""
+    import struct
+    machine, column = _MACHINES[os.uname().machine]
+    words = (_CALLS + _ATTRIBUTE_CALLS).split()
+    table = dict(zip(words[::3], words[column::3]))
+    # An instruction, how many to skip if it holds, and if not, its number. Neither 32-bit programs nor x32 calls,
+    # whose numbers are others: both end on the spot.
+    program = (f"load 0 0 4 equal 1 0 {machine} end 0 0 {_KILLED} "
+               f"load 0 0 0 above 0 1 {1 << 30} end 0 0 {_KILLED} ")
+    for rule in rules:
+        name, *left = rule.split()  # three words a condition, which takes three instructions
+        verdict = _ALLOWED if left else _REFUSED + (errno.ENOSYS if name in _UNKNOWN else errno.EACCES)
+        program += f"load 0 0 0 equal 0 {len(left) + 1} {table[name]} "
+        while left:
+            place, bits, value, *left = left
+            program += f"load 0 0 {place} mask 0 0 {bits} equal 0 {len(left) + 1} {value} "
+        program += f"end 0 0 {verdict} "
+    numbers = [_INSTRUCTIONS.get(word) or int(word, 0) for word in f"{program} end 0 0 {_ALLOWED}".split()]
+    count = len(numbers) // 4
+    code = struct.pack("HBBI" * count, *numbers)
+    _ask_kernel("prctl", 22, 2, struct.pack("HxxxxxxP", count, _address(code)), 0, 0)
+
+
+def _hold_in_kernel(guards: set[str], given: Words, own: str, path: bytes, python: bool) -> None:
+    """Hold these guards for good; those not held in full are taken out. Without Landlock a Python keeps TCP: it may
+    serve here, and its hook sees it connect. Only `path` can be executed: its address then means nothing more."""
+    rules = ["io_uring_setup"]
+    _ask_kernel("prctl", 38, 1, 0, 0, 0)  # no_new_privs
+    if "fs-readonly" in guards:
         # What is still to be made opens its directory to native code.
-        there = [path if os.path.exists(path) else os.path.dirname(path) for path in given]
-        writable = [own, *there, *_DEVICES, *_OF_THE_CALLER] * ("fs-readonly" in held)
-        self.call("prctl", 38, 1, 0, 0, 0)  # no_new_privs
-        sees_tcp = _tried(self.landlock, "no-network" in held, writable)
-        if sees_tcp is None:
-            held.discard("fs-readonly")  # too old, refused to us, or nothing to hold
-        rules: list[Any] = [("io_uring_setup", _UNKNOWN)]  # it makes sockets without a call
-        refused: Words = []
-        if "no-network" in held:  # but unix (1), netlink (16), and TCP, which Landlock judges
-            rules += [("socket", _ALLOWED, (0, _ALL, 1)), ("socket", _ALLOWED, (0, _ALL, 16))]
-            if sees_tcp or python:
-                rules.append(("socket", _ALLOWED, (0, _ALL - 8, 2), (2, 15, 1), (4, _ALL - 6, 0)))
-            for name, flags in ("sendto", 6), ("sendmsg", 4), ("sendmmsg", 6):
-                rules.append((name, _REFUSED, (flags, 1 << 29, 1 << 29)))  # MSG_FASTOPEN connects
-            refused.append("socket")
-        if "no-subprocess" in held:  # but threads, and executing what lies at this address
-            path = self.ctypes.cast(self.ctypes.c_char_p(self.path), self.ctypes.c_void_p).value or 0
-            rules += [("execve", _ALLOWED, (0, _ALL, path & _ALL), (1, _ALL, path >> 32)),
-                      ("clone", _ALLOWED, (0, 1 << 16, 1 << 16)), ("clone3", _UNKNOWN)]
-            refused += "clone fork vfork execve execveat".split()
-        if "fs-readonly" in held and not given:
-            refused += _ATTRIBUTE_CALLS.split()[::3]
-        self.seccomp([*rules, *[(name, _REFUSED) for name in refused]])
-        return held.difference(["no-network"] * (python and not sees_tcp))
+        there = [each if os.path.exists(each) else os.path.dirname(each) for each in given]
+        if not _tried(_landlock, _WRITE_RIGHTS, 0, [own, *there, *_DEVICES, *_OF_THE_CALLER]):
+            guards.remove("fs-readonly")
+        if not given:
+            rules += _ATTRIBUTE_CALLS.split()[::3]
+    if "no-network" in guards:
+        rules += _NO_NETWORK
+        if not _tried(_landlock, 0, 2, []):  # the right to connect by TCP (Linux 6.7)
+            if python:
+                guards.remove("no-network")
+            else:
+                rules.remove(_TCP)
+    if "no-subprocess" in guards:
+        high, low = divmod(_address(path), 1 << 32)
+        rules += [f"execve 16 0xffffffff {low} 20 0xffffffff {high}", *_NO_SUBPROCESS]
+    _seccomp(rules)
 
 
 def _sign_as_guarded() -> None:
@@ -1639,17 +1688,17 @@ def _sign_as_guarded() -> None:
 
 # ==== hermetic ========================================================================================================
 # Owns the audit hook: what a guarded Python may not do, and how each that it starts is guarded too, by a private copy
-# of this file, as far as this room. For mistakes, not for malice. One hook (PEP 578) decides: raising aborts the
+# of this file, as far as this room. For mistakes, not for malice. A hook (PEP 578) decides: raising aborts the
 # action; so does a mistake in a check. Where CPython raises an event too late, a patch does, and decides nothing.
 # No thread has a state: nothing is open for a moment in another, a fork or a signal handler.
 #
 # Guards travel in HOTENV_GUARDS, a word a line: no-network, allow-domain=example.com, and three of ours: sealed=, what
 # any guard closes; program=, where the target's own files are; secret=, what no trace shows. After an empty line comes
-# a further set (hermetic within hermetic): all hold.
+# a further set (hermetic within hermetic), with a hook of its own: all hold.
 
 
-def _by_name(words: Sequence[str]) -> dict[str, Words]:
-    values: dict[str, Words] = {}
+def _by_name(words: Words) -> Fields:
+    values: Fields = {}
     for word in words:
         name, _, value = word.partition("=")
         values.setdefault(name, []).append(value)
@@ -1665,48 +1714,41 @@ _CHANGES = _by_name((
 # What the standard library reads on its own; none of it is anybody's.
 _READABLE = ("/dev/random/ /dev/urandom/ /etc/localtime/ /etc/mime.types/ /etc/os-release/ /proc/cpuinfo/ "
              "/usr/lib/os-release/ /usr/share/zoneinfo/ /proc/meminfo/ /proc/stat/").split()
-# Where clouds hand out credentials: only that very name opens it.
-_METADATA = ("169.254.169.254 169.254.170.2 169.254.170.23 168.63.129.16 100.100.100.200 192.0.0.192 "
-             "fd00:ec2::254 fd00:ec2::23 fd20:ce::254 metadata.google.internal metadata.goog metadata "
-             "instance-data instance-data.ec2.internal").split()
-_THIS_MACHINE = (bytes(10) + b"\xff\xff\x7f", bytes(15) + b"\1")  # as 127.0.0.0/8 and ::1 begin
+# Where clouds hand out credentials, as _host spells it: only that very name opens it.
+_METADATA = set((
+    "::ffff:169.254.169.254 ::ffff:169.254.170.2 ::ffff:169.254.170.23 ::ffff:168.63.129.16 ::ffff:100.100.100.200 "
+    "::ffff:192.0.0.192 fd00:ec2::254 fd00:ec2::23 fd20:ce::254 metadata.google.internal metadata.goog metadata "
+    "instance-data instance-data.ec2.internal").split())
 _SECRET = r"[\w-]*(?:passw|passphrase|pwd|secret|token|(?:api|access|private)[-_]?key|credent|cookie|auth(?!or_))[\w-]*"
 _INTERNET = (_socket.AF_INET, _socket.AF_INET6)
 _leave = os._exit  # the real one; at the end of the interpreter os is empty
 
 
 class _Guarded:
-    """This process, once it is guarded."""
+    """One set of guards that is in force; what belongs to the class, all sets share."""
 
     text = home = ""  # HOTENV_GUARDS, and the directory that PYTHONPATH begins with
-    sets: list[_Guards] = []  # of guards: all must let an action pass
     blocked: Words = []  # the events that were: any decides the exit status
     trace = -1  # a duplicate of stderr, which the program may redirect
     secrets: Values = {}  # as they were at the start: a program may take its own away
     redactor: Redactor | None = None  # what hides them, once it was needed
 
-
-class _Guards:
-    """One set of guards."""
-
-    def __init__(self, words: Sequence[str]) -> None:
-        values = _by_name(words)
+    def __init__(self, words: Words) -> None:
+        values = {"allow-domain": [], "sealed": [], "fs-write": [], **_by_name(words)}
         self.network, self.processes = "no-network" in values, "no-subprocess" in values
         self.imports, self.localhost = "strict-imports" in values, "allow-localhost" in values
-        domains = values.get("allow-domain", [])
-        self.suffixes = tuple(map(".{}".format, domains))
-        self.known: set[Any] = {_packed(name) or name for name in domains}  # may be reached
-        self.metadata: set[Any] = {_packed(name) or name for name in _METADATA}
-        self.sealed = _roots(values.get("sealed", []))
-        given = _roots([*values.get("fs-write", []), *_DEVICES])
-        self.writable = given if "fs-readonly" in values else ("/",)
-        self.root = values.get("fs-readonly", ["/"])[-1]
-        self.trusted: tuple[str, ...] = ("",)  # links are believed, to spare imports a realpath
-        self.readable: tuple[str, ...] = ("/",)
+        self.known = set(values["allow-domain"])  # may be reached
+        self.suffixes = tuple(map(".{}".format, self.known))
+        self.sealed = _roots(values["sealed"])
+        self.root, self.writable = "/", _roots(["/"])
+        if "fs-readonly" in values:
+            self.root = values["fs-readonly"][-1]
+            self.writable = _roots([*values["fs-write"], *_DEVICES])
         if self.root != "/":  # below it, the target's own files, and Python's
-            self.trusted = ("/dev/stdin", sys.prefix + "/", sys.base_prefix + "/")
             places = [self.root, _Guarded.home, sys.prefix, sys.base_prefix, *map(str, sys.path), *values["program"]]
-            self.readable = (*_roots(places), *given, *_READABLE)
+            self.readable = (*_roots(places), *self.writable, *_READABLE)
+            # Links there are believed, to spare imports a realpath.
+            self.trusted = ("/dev/stdin", sys.prefix + "/", sys.base_prefix + "/")
 
     def on_end(self, event: str) -> None:
         if _Guarded.blocked:  # at the very end: every file is flushed and closed
@@ -1714,15 +1756,12 @@ class _Guards:
 
     def may_reach(self, host: Any, connecting: bool = True) -> bool:
         """Is this name or address allowed? To resolve or bind this machine always is."""
-        name = _host_name(host)
-        address = _packed(name)
-        if (address or name) in self.known | self.metadata:
-            return (address or name) in self.known
-        if not address and name.endswith(self.suffixes):
-            return True
-        local = (address or b"").startswith(_THIS_MACHINE) or name.endswith(".localhost")
-        local |= name in ("localhost", _host_name(os.uname().nodename))
-        return local and (self.localhost or not connecting)
+        name = _host(host)
+        if name in self.known or name in _METADATA:
+            return name in self.known
+        local = name.startswith("::ffff:127.") or f".{name}".endswith(".localhost")
+        local |= name in ("::1", _host(os.uname().nodename))
+        return name.endswith(self.suffixes) or local and (self.localhost or not connecting)
 
     def on_address(self, event: str, sock: Any, address: Any) -> None:
         if not address:
@@ -1731,32 +1770,38 @@ class _Guards:
         if sock.family != _socket.AF_UNIX:
             internet = sock.family in _INTERNET  # no other has hosts that could be told
             if self.network and not (internet and self.may_reach(address[0], connecting)):
-                _block(event, "no-network", host=address[0])
+                _block(event, "no-network", "host", address[0])
         elif address[0] not in (0, "\0"):  # else an abstract name, which is no file
             if not connecting:
                 self.change(event, address)
             elif f"{_real(address)}/".startswith(self.sealed):  # the door to the secrets
-                _block(event, "hotenv-session", path=_real(address))
+                _block(event, "hotenv-session", "path", address)
 
     def on_socket(self, event: str, sock: Any, family: int, kind: int, *_: Any) -> None:
         """Nothing but TCP, as in the kernel: it would not see where a datagram goes."""
         strict = self.network and not self.localhost and not self.suffixes
         if strict and family in _INTERNET and kind & 15 != _socket.SOCK_STREAM:
-            _block(event, "no-network", family=family, type=kind)
+            _block(event, "no-network", "type", f"{kind}")
 
     def on_lookup(self, event: str, host: Any, *_: Any) -> None:
         host = host[0] if isinstance(host, tuple) else host
         if self.network and host and not self.may_reach(host, connecting=False):
-            _block(event, "no-network", host=host)
+            _block(event, "no-network", "host", host)
+
+    def on_found(self, event: str, host: Any, found: Any) -> None:
+        """An allowed name is known by its addresses from then on: connect sees nothing else."""
+        if host and self.may_reach(host):
+            addresses = {_host(entry[4][0]) for entry in found}
+            self.known |= addresses if _host(host) in _METADATA else addresses - _METADATA
 
     def change(self, event: str, path: Any, dir_fd: int = -1, follow: bool = True, made: bool = True) -> None:
         """May this be made, removed or changed? What is not there is missing, not refused."""
         real = _real(path, dir_fd, follow)
         if f"{real}/".startswith(self.sealed):
-            _block(event, "hotenv-session", path=real)
+            _block(event, "hotenv-session", "path", real)
         allowed = f"{real}/".startswith(self.writable) or path in ("/dev/stdout", "/dev/stderr")
         if not allowed and (made or os.path.lexists(real)):
-            _block(event, "fs-readonly", " (--fs-write PATH allows it below PATH)", path=real)
+            _block(event, "fs-readonly", "path", real, " (--fs-write PATH allows it below PATH)")
 
     def on_open(self, event: str, path: Any, mode: Any = None, flags: int = 0) -> None:
         if isinstance(path, int):
@@ -1764,18 +1809,19 @@ class _Guards:
         text = os.fsdecode(path or ".")
         if flags & _WRITING or mode and mode[0] in "wa":  # C opens files without flags
             self.change(event, path, made=not flags or flags & os.O_CREAT > 0)
-        elif not text.startswith(self.trusted) or "/.." in text:
+        elif self.root != "/" and (not text.startswith(self.trusted) or "/.." in text):
             real = os.path.realpath(text)
             there = os.path.exists if event == "open" else os.path.isdir  # else there is nothing to list
             if not f"{real}/".startswith((f"/proc/{os.getpid()}/", *self.readable)) and there(real):
-                _block(event, "fs-readonly", f" (read only below {self.root}; --fs-readonly=PATH, =/ all)", path=real)
+                hint = f" (read only below {self.root}; --fs-readonly=PATH, =/ all)"
+                _block(event, "fs-readonly", "path", real, hint)
 
     def on_change(self, event: str, *args: Any) -> None:
         padded = [*args, *[-1] * 10]
         if event == "os.truncate" and isinstance(args[0], int):
             return  # it was opened for writing
-        for place in _CHANGES[event]:
-            self.change(event, padded[int(place[0])], padded[int(place[1])], "f" in place, "m" in place)
+        for path, base, *how in _CHANGES[event]:
+            self.change(event, padded[int(path)], padded[int(base)], "f" in how, "m" in how)
 
     def on_sqlite(self, event: str, database: Any) -> None:
         """Only what is in memory may be opened, or a URI that says that it is only read."""
@@ -1783,7 +1829,7 @@ class _Guards:
         if path.startswith("file:"):
             from urllib.parse import unquote
             path, _, query = path.partition("#")[0].partition("?")
-            path, modes = unquote("/" * path.startswith("file:/") + path[5:].lstrip("/")), f"&{query}&"
+            path, modes = unquote(path[5:]), f"&{query}&"
         elif path in ("", ":memory:"):
             modes = "&mode=memory&"
         if "&mode=ro&" in modes or "&immutable=1&" in modes:
@@ -1793,84 +1839,80 @@ class _Guards:
 
     def on_start(self, event: str, *args: Any) -> None:
         if self.processes:
-            lists = [arg for arg in args if isinstance(arg, (list, tuple))]
-            argv = list([*lists, args[:1]][0])  # else a shell's line
+            argv = [arg for arg in (*args, args[:1]) if isinstance(arg, (list, tuple))][0]  # at last, a shell's line
             # platform.processor() asks uname, and has an answer without it.
-            _block(event, "no-subprocess", counts=argv != ["uname", "-p"], argv=argv)
+            _block(event, "no-subprocess", "argv", argv, counts=argv != ["uname", "-p"])
         if not os.path.exists(_Guarded.home + "/sitecustomize.py"):
-            _block(event, "hermetic", " (the files that guard a child are gone)", path=_Guarded.home)
+            _block(event, "hermetic", "path", _Guarded.home, " (the files that guard a child are gone)")
         for env in (os.environ, *args):  # whatever environment the program makes for a child
             if hasattr(env, "keys") and env is not os.environb:
                 for name in {b"HOTENV_GUARDS", b"PYTHONPATH"} & set(env):  # would come before ours
                     env[os.fsdecode(name)] = os.fsdecode(env.pop(name))
-                env.update(_carried(env))
+                _carry(env)
 
     def on_import(self, event: str, module: str, filename: Any, *_: Any) -> None:
         top = module.partition(".")[0]  # subinterpreters have hooks of their own, uvloop raises no events
-        if top in ("_interpreters", "_xxsubinterpreters") or top == "uvloop" and (self.network or self.processes):
-            _block(event, "hermetic", counts=False, module=module)
+        if top in ("_interpreters", "_xxsubinterpreters", "uvloop"):
+            _block(event, "hermetic", "module", module, counts=False)
         place = os.path.dirname(filename or "")
         native = filename and not (place.endswith("/lib-dynload") and place in sys.path)
         if self.imports and (native or top in ("ctypes", "_ctypes", "cffi")):
-            _block(event, "strict-imports", module=module)
+            _block(event, "strict-imports", "module", module)
 
     checks: Fields = {event: check for check, events in (  # what is not here is no guard's concern
         (on_change, " ".join(_CHANGES)), (on_open, "open os.listdir os.scandir"),
         (on_start, "subprocess.Popen os.system os.exec os.posix_spawn os.spawn os.fork os.forkpty pty.spawn"),
-        (on_address, "socket.connect socket.bind socket.sendto socket.sendmsg"), (on_socket, "socket.__new__"),
+        (on_address, "socket.connect socket.connect_ex socket.bind socket.sendto socket.sendmsg"),
+        (on_socket, "socket.__new__"),
         (on_lookup, "socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr socket.getnameinfo"),
         (on_sqlite, "sqlite3.connect"), (on_import, "import"), (on_end, "cpython.PyInterpreterState_Clear"),
-        (lambda guards, event, heard: heard.append(event), "hotenv.alive")) for event in events.split()}
+        (on_found, "hotenv.found"), (lambda guards, event, heard: heard.append(event), "hotenv.alive"))
+        for event in events.split()}
+
+    def hook(self, event: str, args: Any) -> None:
+        if event in self.checks:
+            self.checks[event](self, event, *args)
 
 
-def _hook(event: str, args: tuple[Any, ...]) -> None:
-    check = _Guards.checks.get(event)
-    if check is not None:
-        for guards in _Guarded.sets:
-            check(guards, event, *args)
-
-
-def _block(event: str, reason: str, hint: str = "", counts: bool = True, **about: Any) -> NoReturn:
+def _block(event: str, reason: str, about: str, value: Any, hint: str = "", counts: bool = True) -> NoReturn:
     """Count it (unless a program asks in passing), trace it, raise what programs know how to take."""
     frame: Any = sys._getframe()
-    line, home = event, ""
+    line, ours = event, frame.f_globals
     # The public function that led to the event: subprocess.run, not subprocess.Popen.
-    while frame and home in ("", frame.f_globals.get("__name__")):
-        if frame.f_globals is not _block.__globals__:
-            home = frame.f_globals.get("__name__")
-            if home in ("os", "socket", "subprocess") and frame.f_code.co_name[0] not in "_<":
-                line = f"{home}.{frame.f_code.co_name}"
+    while frame and (frame.f_globals is ours or frame.f_globals.get("__name__") in ("os", "socket", "subprocess")):
+        name = frame.f_code.co_name
+        if frame.f_globals is not ours and name[0] not in "_<":
+            line = f"{frame.f_globals['__name__']}.{name}"
         frame = frame.f_back
     try:
-        for name, value in about.items():
-            line += f" {name}={_traced(value)}" * (value != [])
+        line += f" {about}={_traced(value)}" * (value != ())
     except Exception:
         pass  # at the end of the interpreter nothing can be imported any more
     line = f"{line[:1990]} reason={reason}"
     _Guarded.blocked += [event] * counts
     _tried(os.write, _Guarded.trace, f"[hermetic] blocked {line}\n".encode("ascii", "backslashreplace"))
+    line = f"blocked by hotenv: {line}{hint}"
     if event == "import":
-        raise ImportError(f"blocked by hotenv: {line}", name=about["module"])
-    raise PermissionError(errno.EACCES, f"blocked by hotenv: {line}{hint}")
+        raise ImportError(line, name=value)
+    raise PermissionError(errno.EACCES, line)
 
 
-def _traced(value: Any, in_list: bool = False) -> str:
+def _traced(value: Any) -> str:
     """For a trace or an error: escaped, and without the secrets that can be told."""
     import re
-    if isinstance(value, list):
-        words = ",".join([_traced(word, in_list=True) for word in value])
-        return "[%s]" % re.sub(rf"(?i)('-{_SECRET}',)('(?:[^'\\]|\\.)*'|\"[^\"]*\")", r"\1'***'", words)
     _Guarded.redactor = _Guarded.redactor or Redactor(_Guarded.secrets)
-    text = _Guarded.redactor(os.fsdecode(value) if isinstance(value, bytes) else str(value))
-    text = re.sub(rf"(?is)((?<![\w-]){_SECRET})(\s*[=:]\s*|\s+).+", r"\1\2***", text)
-    text = re.sub(r"://[^/\s@]*@", "://***@", text)
-    if in_list or " " in text or repr(text) != f"'{text}'":
-        text = repr(text)
-    return text
+    several, words = isinstance(value, (list, tuple)), [""]
+    for word in value if several else [value]:
+        text = _Guarded.redactor(os.fsdecode(word))
+        text = re.sub(rf"(?is)((?<![\w-]){_SECRET})(\s*[=:]\s*|\s+).+", r"\1\2***", text)
+        text = re.sub(r"://[^/\s@]*@", "://***@", text)
+        words.append(repr("***" if re.search(rf"(?i)'-{_SECRET}'$", words[-1]) else text))
+    line = ",".join(words[1:])
+    return f"[{line}]" if several else re.sub(r"^'([^ \\]*)'$", r"\1", line)
 
 
-def _roots(paths: Iterable[str]) -> tuple[str, ...]:
-    return tuple([os.path.realpath(path).rstrip("/") + "/" for path in paths])
+def _roots(paths: Words) -> tuple[str, ...]:
+    return tuple([os.path.join(os.path.realpath(path), "") for path in paths])
 
 
 def _real(path: Any, dir_fd: int = -1, follow: bool = True) -> str:
@@ -1888,20 +1930,18 @@ def _real(path: Any, dir_fd: int = -1, follow: bool = True) -> str:
     return os.path.join(os.path.realpath(head), tail)
 
 
-def _host_name(host: Any) -> str:
-    """One spelling of a host: ASCII, lower case, no final dot, no zone of an IPv6 address."""
+def _host(host: Any) -> str:
+    """One spelling of a host: ASCII, lower case, no final dot. An address in any form that the system
+    takes becomes one of IPv6, without a zone: it has a colon, a name has none."""
     name: str = os.fsdecode(host).lower().rstrip(".").partition("%")[0]
-    return name if name.isascii() else name.encode("idna").decode()
-
-
-def _packed(name: str) -> bytes | None:
-    """The 16 bytes of an address, in any form that the system takes, or None for a name."""
     try:
-        if ":" in name:
-            return _socket.inet_pton(_socket.AF_INET6, name)
-        return bytes(10) + b"\xff\xff" + _socket.inet_aton(name)
+        if not name.isascii():
+            name = name.encode("idna").decode()
+        if ":" not in name:
+            name = "::ffff:" + _socket.inet_ntoa(_socket.inet_aton(name))
+        return _socket.inet_ntop(_socket.AF_INET6, _socket.inet_pton(_socket.AF_INET6, name))
     except (OSError, ValueError):
-        return None
+        return name
 
 
 def _patch(names: str, call: Any) -> None:
@@ -1919,24 +1959,16 @@ def _start(original: Any, *args: Any, **kwargs: Any) -> Any:
     return original(*args, **kwargs)
 
 
-def _open_at(original: Any, path: Any, *args: Any, dir_fd: int | None = None, **kwargs: Any) -> Any:
+def _open_at(original: Any, path: Any, *args: Any, dir_fd: Any = None, **kwargs: Any) -> Any:
     """The event of open does not tell of a directory, so the path does."""
     if dir_fd is not None:
         path = os.path.join(_real(dir_fd), os.fsdecode(path))
     return original(path, *args, **kwargs)
 
 
-def _end(original: Any, status: int) -> None:
-    original(2 if _Guarded.blocked else status)
-
-
 def _resolve(original: Any, host: Any, *args: Any, **kwargs: Any) -> Any:
-    """An allowed name is known by its addresses from then on: connect sees nothing else."""
     found = original(host, *args, **kwargs)
-    for guards in _Guarded.sets:
-        if host and guards.may_reach(host):
-            closed = set() if _host_name(host) in _METADATA else guards.metadata
-            guards.known |= {_packed(entry[4][0]) for entry in found} - closed
+    sys.audit("hotenv.found", host, found)
     return found
 
 
@@ -1945,9 +1977,9 @@ def _patch_early(kind: Any, name: str) -> None:
     original = getattr(kind, name)
     def call(sock: Any, *args: Any) -> Any:
         address = args[-1]
-        if sock.family in _INTERNET and _packed(_host_name(address[0])) is None:
-            sys.audit("socket." + name.replace("_ex", ""), sock, address)
-            found = _socket.getaddrinfo(address[0], None, sock.family, sock.type, sock.proto)
+        if sock.family in _INTERNET and ":" not in _host(address[0]):
+            sys.audit("socket." + name, sock, address)
+            found = _socket.getaddrinfo(address[0], None, sock.family)
             args = (*args[:-1], (found[0][4][0], *address[1:]))  # now the check sees where it goes
         return original(sock, *args)
     call.__code__ = call.__code__.replace(co_filename="<hotenv>")
@@ -1957,51 +1989,51 @@ def _patch_early(kind: Any, name: str) -> None:
 def _guard(text: str, home: str) -> None:
     """Put guards in force in this interpreter, for good, and in every Python that it starts."""
     import _posixsubprocess  # noqa: F401  (for those that import it later)
-    if "sealed=" not in text:
+    values = _by_name(text.split("\n"))
+    if "sealed" not in values:
         raise RuntimeError("HOTENV_GUARDS is damaged")
     _Guarded.text, _Guarded.home = text, home
-    words = text.split("\n")
-    _Guarded.secrets = {name: os.environ.get(name, "") for name in _by_name(words).get("secret", [])}
-    sys.dont_write_bytecode |= "fs-readonly=" in text
-    if "trace" in words:
+    _Guarded.secrets = {name: os.environ.get(name, "") for name in values.get("secret", [])}
+    sys.dont_write_bytecode |= "fs-readonly" in values
+    if "trace" in values:
         import fcntl
         _Guarded.trace = _tried(fcntl.fcntl, 2, fcntl.F_DUPFD_CLOEXEC, 200) or -1  # above what daemons close
     # _execvpe so that one attempt is one refusal, not one for each entry of PATH.
     _patch("os.execve os._execvpe os.posix_spawn os.posix_spawnp posix.execve posix.posix_spawn posix.posix_spawnp "
            "_posixsubprocess.fork_exec", _start)
-    _patch("os._exit posix._exit", _end)
+    _patch("os._exit posix._exit", lambda original, status: original(2 if _Guarded.blocked else status))
     _patch("os.open posix.open", _open_at)
-    if "no-network" in words:
+    if "no-network" in values:
         _patch("_socket.getaddrinfo", _resolve)
-        kinds: list[Any] = [type("socket", (_socket.socket,), {"__slots__": ()})]
-        if "socket" in sys.modules:  # its class was made from the original
-            kinds.append(sys.modules["socket"].socket)
-        for kind in kinds:
+        ours: Any = type("socket", (_socket.socket,), {"__slots__": ()})
+        # The public class, if it is there already, was made from the original.
+        for kind in {ours, getattr(sys.modules.get("socket"), "socket", ours)}:
             for name in "connect", "connect_ex", "bind", "sendto":
                 _patch_early(kind, name)
-        _socket.socket = _socket.SocketType = kinds[0]  # type: ignore[misc]
+        _socket.socket = _socket.SocketType = ours  # type: ignore[misc]
     os.register_at_fork(after_in_child=_Guarded.blocked.clear)
     heard: Words = []
-    _Guarded.sets = [_Guards(part.split("\n")) for part in text.split("\n\n")]
-    sys.addaudithook(_hook)
+    parts = text.split("\n\n")
+    for part in parts:
+        sys.addaudithook(_Guarded(part.split("\n")).hook)
     sys.audit("hotenv.alive", heard)
-    if not heard:  # CPython says nothing when an older hook refuses a new one
+    if len(heard) < len(parts):  # CPython says nothing when an older hook refuses a new one
         raise RuntimeError("another audit hook refuses the guards")
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _uncaught
     while home in sys.path:
         sys.path.remove(home)
     sys.modules.pop("hotenv", None)  # what stays importable is emptied before the program's end
-    os.environ.update(_carried(os.environ))
+    _carry(os.environ)
 
 
-def _carried(env: Env) -> Values:
-    """The two variables that guard a child. Guards that add to ours stay as they are."""
-    text, paths = env.get("HOTENV_GUARDS", ""), env.get("PYTHONPATH", "").split(os.pathsep)
-    if not text.startswith(_Guarded.text + "\n\n"):
-        text = _Guarded.text
-    places = dict.fromkeys(filter(None, [_Guarded.home, *paths]))  # an empty one is the current directory
-    return {"HOTENV_GUARDS": text, "PYTHONPATH": os.pathsep.join(places)}
+def _carry(env: Any) -> None:
+    """Set the two variables that guard a child. Guards that add to ours stay as they are."""
+    if not env.get("HOTENV_GUARDS", "").startswith(_Guarded.text + "\n\n"):
+        env["HOTENV_GUARDS"] = _Guarded.text
+    places = [_Guarded.home, *env.get("PYTHONPATH", "").split(os.pathsep)]
+    # An empty one would be the current directory.
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, dict.fromkeys(places)))
 
 
 def _uncaught(kind: Any, error: Any, trace: Any) -> None:
@@ -2036,6 +2068,7 @@ except BaseException:
     os.write(2, text.encode("ascii", "replace"))
     os._exit(1)
 if __name__ == "__main__":
+    sys.path[:] = [place for place in sys.path if place != os.path.dirname(os.path.abspath(__file__))]
     sys._hotenv(sys.argv[1], sys.argv[2:])
 else:
     del sys.modules["sitecustomize"]
@@ -2088,22 +2121,29 @@ _ALLOWANCES = {"no-network": "allow-localhost allow-domain", "no-subprocess": ""
                "fs-readonly": "fs-write"}  # guard -> what opens it again
 _PROFILES = {"net-hermetic": "no-network allow-localhost", "exec-deny": "no-subprocess", "fs-readonly": "fs-readonly=.",
              "strict-imports": "strict-imports", "all": "no-network no-subprocess fs-readonly=. strict-imports"}
+_GUARD_OPTIONS = """
+no-network||no connection, no name looked up
+allow-localhost||except this machine (127.0.0.0/8, ::1)
+allow-domain|D|except D and what ends in .D
+no-subprocess||no other program, no fork
+fs-readonly|PATH|write nothing; read only below the current directory, or PATH (--fs-readonly=/ reads anything)
+fs-write|PATH|except below PATH
+strict-imports||no native code but Python's own; no ctypes, cffi
+trace||a line on stderr for each blocked action
+"""
 
 
 def _with_guards(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     add = parser.add_argument_group("guards").add_argument
-    valued: Fields = {"dest": "words", "action": "append", "default": []}
-    plain = {**valued, "action": "append_const"}
-    add("--no-network", **plain, const="no-network", help="no connection, no name looked up")
-    add("--allow-localhost", **plain, const="allow-localhost", help="except this machine (127.0.0.0/8, ::1)")
-    add("--allow-domain", **valued, metavar="D", type="allow-domain={}".format, help="except D and what ends in .D")
-    add("--no-subprocess", **plain, const="no-subprocess", help="no other program, no fork")
-    add("--fs-readonly", **valued, metavar="PATH", nargs="?", const=".", type="fs-readonly={}".format,
-        help="write nothing; read only below the current directory, or PATH (--fs-readonly=/ reads anything)")
-    add("--fs-write", **valued, metavar="PATH", type="fs-write={}".format, help="except below PATH")
-    add("--strict-imports", **plain, const="strict-imports", help="no native code but Python's own; no ctypes, cffi")
-    add("--profile", metavar="NAME", action="append", default=[], choices=list(_PROFILES), help=", ".join(_PROFILES))
-    add("--trace", **plain, const="trace", help="a line on stderr for each blocked action")
+    for row in _GUARD_OPTIONS.strip().split("\n"):
+        name, value, text = row.split("|")
+        option: Fields = {"dest": "words", "default": [], "action": "append_const", "const": name, "help": text}
+        if value:
+            option.update(action="append", const=None, metavar=value, type=f"{name}={{}}".format)
+        if name == "fs-readonly":
+            option.update(nargs="?", const=".")
+        add("--" + name, **option)
+    add("--profile", metavar="NAME", action="append", default=[], choices=_PROFILES, help="%(choices)s")
     return parser
 
 
@@ -2112,8 +2152,8 @@ def _absolute(word: str) -> str:
     option, given, value = word.partition("=")
     if option == "allow-domain":
         import re
-        name = re.sub(r"^(\*\.|\.+)", "", _host_name(value))
-        if not re.fullmatch(r"[\w.-]+", name) and _packed(name) is None:
+        name = _host(value.lstrip("*."))
+        if not re.fullmatch(r"[\w.-]+|[\da-f.]*(:[\da-f.]*){2,}", name):
             raise _usage(f"--{option} takes a host or an address, not {_shown(value)}")
         return f"{option}={name}"
     if given and not value:
@@ -2121,23 +2161,20 @@ def _absolute(word: str) -> str:
     return f"{option}={os.path.realpath(value)}" if given else word
 
 
-def _guard_words(asked: argparse.Namespace, environ: Env) -> Words:
+def _guard_words(asked: argparse.Namespace) -> Words:
     """The guards of all sources, highest first. They add up; but no allowance counts below the highest source that
     has its guard: a file in a checkout cannot open what the command line closed."""
-    flags = environ.get("HERMETIC_FLAGS", "").split()
-    flags += [f"--profile={name}" for name in environ.get("HERMETIC_PROFILE", "").replace(",", " ").split()]
-    flags += [f"--fs-readonly={path}" for path in [environ.get("HERMETIC_FS_ROOT")] if path]
-    sources = [asked]
+    profiles, root = os.environ.get("HERMETIC_PROFILE", ""), os.environ.get("HERMETIC_FS_ROOT")
+    flags = os.environ.get("HERMETIC_FLAGS", "").split()
+    flags += [f"--profile={name}" for name in profiles.replace(",", " ").split()]
+    flags += [f"--fs-readonly={root}"] * bool(root)
+    sources, words, closed = [asked], [], set()  # closed is what no lower source can open, nor choose
     for where, given in ("HERMETIC_FLAGS", flags), ("the configuration file", _config_flags()):
-        if {"-h", "--help"} & set(given):
-            raise _usage(f"{where}: there is no guard that is called help")
         if given:  # else a parser would be made for nothing, and takes a millisecond
             sources.append(_with_guards(_parser("hermetic", where=where)).parse_args(given))
-    words: Words = []
-    closed: set[str] = set()  # what no lower source can open, nor choose
     for source in sources:
-        profiles = " ".join([_PROFILES[name] for name in source.profile]).split()
-        own = list(map(_absolute, [*profiles, *source.words]))
+        profiles = " ".join(map(_PROFILES.__getitem__, source.profile))
+        own = list(map(_absolute, [*profiles.split(), *source.words]))
         words += [word for word in own if word.partition("=")[0] not in closed]
         for guard in _ALLOWANCES.keys() & _by_name(own):
             closed.update([guard, *_ALLOWANCES[guard].split()])
@@ -2150,19 +2187,18 @@ def _config_flags() -> Words:
     flags: Words = []
     for path in filter(os.path.exists, ("pyproject.toml", "HERMETIC.toml")):
         try:
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
+            text = _content(path).decode()
             if path == "pyproject.toml" and not re.search(r"(?m)^[^#=\n]*hermetic", text):
                 continue  # parsing takes 8 ms
             import tomllib  # type: ignore[import-not-found]  # where it is older than 3.11
             table = tomllib.loads(text)
             table = table if path == "HERMETIC.toml" else table.get("tool", {}).get("hermetic", {})
             for name, value in table.items():
-                values = value if isinstance(value, list) else [value]
-                if not {str, bool}.issuperset(map(type, values)):
-                    raise ValueError(f"{name} takes true, a text or a list of texts")
-                option = "--" + name.replace("_", "-")
-                flags += [option + f"={each}" * (each is not True) for each in values if each]
+                for each in value if isinstance(value, list) else [value]:
+                    if not isinstance(each, (bool, str)):
+                        raise ValueError(f"{name} takes true, a text or a list of texts")
+                    if each:
+                        flags.append("--" + name.replace("_", "-") + f"={each}" * (each is not True))
         except (ImportError, OSError, ValueError, AttributeError) as error:
             raise _usage(f"cannot take guards from {path} (Python 3.11 can): {_shown(str(error))}") from None
     return flags
@@ -2179,66 +2215,61 @@ def _run_hermetic(guards: Words, target: Words, env: Values,
         kind, argv = _resolve_target(target, env.get("PATH", os.defpath))
     except OSError as error:
         raise HotenvError(1, f"cannot guard {_shown(str(error.filename or target[0]))}: {error.strerror}") from None
-    scripts = [os.path.realpath(word) for word in argv[:2] if os.path.isfile(word)]
-    words = [*guards, f"program={os.path.dirname(scripts[-1]) if scripts else os.getcwd()}"]
+    places = [os.path.dirname(os.path.realpath(word)) for word in argv[:2] if os.path.isfile(word)]
+    words = [*guards, f"program={[os.getcwd(), *places][-1]}"]
     # No guarded program may touch our directories, nor sessions that can be found from here.
     sealed = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), os.environ.get("HOTENV_SOCKET"), socket_path,
               _tried(_read_marker, _find_marker() or "")]
     words += [f"sealed={os.path.abspath(path)}" for path in sealed if path]
     import re
-    named = [name for name in env if re.fullmatch(_SECRET, name, re.I) and env[name][:1] != "/"]  # PWD is none
-    words += [f"secret={name}" for name in secrets or named]
+    words += [f"secret={name}" for name in secrets or env if secrets
+              or re.fullmatch(_SECRET, name, re.I) and env[name][:1] != "/"]  # PWD is none
     if "\n" in "".join(words):
         raise HotenvError(1, "a path with a line break in it cannot be guarded")
-    _Guarded.text = "\n\n".join(filter(None, [os.environ.get("HOTENV_GUARDS"), "\n".join(words)]))
-    env = {**env, **_carried(env)}
+    _Guarded.text = (os.environ.get("HOTENV_GUARDS", "") + "\n\n" + "\n".join(words)).lstrip()
+    _carry(env)
     _sign_as_guarded()
-    how = {"path": [], "module": ["-m"], "call": [f"{_Guarded.home}/sitecustomize.py", kind]}
-    if kind in how:
-        if secrets is None and not sys.flags.isolated + sys.flags.no_site + sys.flags.ignore_environment:
-            raise _Afterwards(_run_here, kind, argv, env, guards)
-        argv = [sys.executable, *how[kind], *argv]
-    kernel = _guard_in_kernel(guards, argv[0], kind != "program")
-    if kernel and "no-subprocess" in guards:  # the one execve that is left: os hands these very bytes to the kernel
-        _default_signals()
-        why = _attempt(kernel.path, list(map(os.fsencode, argv)), _as_bytes(env))
-        raise _system_error(why, f"cannot run {_shown(argv[0])}")
-    _exec(argv, env)
+    if kind not in ("program", "python"):
+        if secrets is None and not sys.flags.no_site + sys.flags.ignore_environment:  # as -S, -E and -I have it
+            raise _Afterwards(_run_here, kind, argv, guards)
+        argv = [sys.executable, f"{_Guarded.home}/sitecustomize.py", kind, *argv]
+    path = os.fsencode(argv[0])
+    _guard_in_kernel(guards, path, kind != "program")
+    _exec(argv, env, path)  # under --no-subprocess nothing else can be executed but by these very bytes
 
 
-def _guard_in_kernel(guards: Words, path: str, python: bool) -> _Kernel | None:
+def _guard_in_kernel(guards: Words, path: bytes, python: bool) -> None:
     """Have the kernel hold what it can. A Python has its hook for the rest; else it is refused."""
-    values, kernel = _by_name(guards), None
-    left = {"no-network", "no-subprocess", "fs-readonly"} & values.keys()
+    values = _by_name(guards)
+    left = _ALLOWANCES.keys() & values.keys()
     allowed = {"allow-localhost", "allow-domain"} & values.keys()
-    wanted = left - {"no-network" if allowed else ""}  # the kernel sees no addresses
+    wanted = left - {"strict-imports", "no-network" if allowed else ""}  # the kernel sees no addresses
     try:
-        if wanted:
-            kernel = _Kernel(path)
-            left -= kernel.hold(wanted, values.get("fs-write", []), f"{_Guarded.home}/__pycache__", python)
-    except (ImportError, OSError):
-        kernel = None  # another system, an old kernel, or a sandbox around us that refuses it
+        if wanted and sys.platform == "linux" and sys.maxsize > 1 << 32:
+            _hold_in_kernel(wanted, values.get("fs-write", []), f"{_Guarded.home}/__pycache__", path, python)
+            left -= wanted
+    except (ImportError, OSError, LookupError):
+        pass  # an old kernel, a sandbox around us that refuses it, or another machine
     if python:
+        left.discard("strict-imports")  # that is said in its name
         if left and "trace" in guards:
             os.write(2, f"[hermetic] for Python code only: {', '.join(sorted(left))}\n".encode())
-        return kernel
-    left |= {"strict-imports"} & values.keys()
-    left |= {f"fs-readonly={path}" for path in values.get("fs-readonly", [])[-1:] if path != "/"}
+        return
+    if values.get("fs-readonly", ["/"])[-1] != "/":
+        left.add("fs-readonly=PATH")
     if left:
-        raise HotenvError(1, f"{_shown(path)} is no Python program, and cannot be held to --{', --'.join(sorted(left))}"
-                             " here: others take --no-network without --allow, --no-subprocess, --fs-readonly=/")
-    return kernel
+        raise HotenvError(1, f"{_shown(os.fsdecode(path))} is no Python program, and cannot be held to "
+                             f"--{', --'.join(sorted(left))} here: others take --no-network without --allow, "
+                             "--no-subprocess, --fs-readonly=/")
 
 
-def _run_here(kind: str, argv: Words, env: Values, guards: Words) -> NoReturn:
+def _run_here(kind: str, argv: Words, guards: Words) -> NoReturn:
     """In this process: the target belongs to this environment, and we have held no values."""
-    os.environ.clear()
-    os.environb.update(_as_bytes(env))
-    if sys.path[:1] == [os.path.dirname(os.path.realpath(sys.argv[0]))]:
+    if sys.path[0] == os.path.dirname(os.path.realpath(sys.argv[0])):
         del sys.path[0]  # hotenv's own directory
-    before = set(sys.modules)
-    _guard_in_kernel(guards, "", True)
-    for name in set(sys.modules) - before:
+    before = len(sys.modules)
+    _guard_in_kernel(guards, b"", True)
+    for name in [*sys.modules][before:]:
         del sys.modules[name]  # else to import ctypes would be no import
     _guard(_Guarded.text, _Guarded.home)
     _become(kind, argv)
@@ -2247,22 +2278,20 @@ def _run_here(kind: str, argv: Words, env: Values, guards: Words) -> NoReturn:
 def _place_loader() -> str:
     """A directory that is closed to the guarded, with the loader, a copy of this file, and Python's .pyc of both."""
     import zlib
-    with open(__file__, "rb") as own:  # by its path: shellenv's function gives a module no loader
-        source = own.read()
+    source = _content(__file__)  # by its path: shellenv's function gives a module no loader
     runtime = _runtime_dir()
     home = f"{runtime}/guards-{zlib.crc32(source):08x}"
-    if not os.path.isdir(home + "/__pycache__"):
+    if not os.path.exists(home + "/sitecustomize.py"):  # which is the last to be there
         import shutil
         for entry in os.scandir(runtime):
             if entry.name.startswith("guards-") and entry.stat().st_mtime < time.time() - _GUARDS_KEPT:
                 shutil.rmtree(entry.path, ignore_errors=True)  # another start may clear it too
         os.makedirs(home + "/__pycache__", 0o700, exist_ok=True)
-    needed = source.partition(b"\n# ==== hermetic host ")[0]  # no room above calls one from here on
-    for path, content in (f"{home}/hotenv.py", needed), (f"{home}/sitecustomize.py", _LOADER):
-        if not os.path.exists(path):
-            with open(f"{path}.{os.getpid()}", "wb") as file:
+        needed = source.partition(b"\n# ==== hermetic host ")[0]  # no room above calls one from here on
+        for name, content in ("hotenv.py", needed), ("sitecustomize.py", _LOADER):
+            with open(f"{home}/{name}.{os.getpid()}", "wb") as file:
                 file.write(content)
-            os.replace(file.name, path)  # whole, for one that starts meanwhile
+            os.replace(file.name, f"{home}/{name}")  # whole, for one that starts meanwhile
     if "HOTENV_GUARDS" not in os.environ:  # else it is sealed
         os.utime(home)  # in use
     return home
@@ -2289,10 +2318,8 @@ def _resolve_target(target: Words, path: str) -> tuple[str, Words]:
         if not PathFinder.find_spec(name.partition(".")[0], [os.getcwd(), *sys.path]):
             raise FileNotFoundError(errno.ENOENT, "no program on PATH, and no module of this Python", name)
         return "module", target
-    words, first = [found, *target[1:]], _first_line(found)
-    if first is None:
-        return "path", words
-    return _resolve_python([*first, *words], words, path)
+    words = [found, *target[1:]]
+    return _resolve_python([*_first_line(found), *words], words, path)
 
 
 def _resolve_python(line: Words, words: Words, path: str) -> tuple[str, Words]:
@@ -2306,17 +2333,16 @@ def _resolve_python(line: Words, words: Words, path: str) -> tuple[str, Words]:
     python = _which(line[0], path)
     if rest[0].startswith("-") and rest[0] not in ("-", "-c", "-m") or not _is_python(python):
         return "program", words
-    with open(python, "rb") as file:
-        if file.read(2) == b"#!":  # pyenv, asdf and mise put a script before the real one
-            import subprocess
-            ask = [python, "-IS", "-c", "import sys; print(sys.executable)"]
-            python = os.fsdecode(subprocess.run(ask, stdout=subprocess.PIPE).stdout).strip()
-    ours = os.path.dirname(python) == os.path.dirname(sys.executable)
-    if ours and line[1:] == words and os.path.samefile(python, sys.executable):
+    if _content(python, 2) == b"#!":  # pyenv, asdf and mise put a script before the real one
+        import subprocess
+        ask = [python, "-IS", "-c", "import sys; print(sys.executable)"]
+        python = os.fsdecode(subprocess.run(ask, stdout=subprocess.PIPE).stdout).strip()
+    here = os.path.dirname(sys.executable)
+    if line[1:] == words and os.path.dirname(python) == here and os.path.samefile(python, sys.executable):
         return "path", words
-    if python and not set(flags) & set("EIS"):  # it reads PYTHONPATH, and imports what lies there
+    if not set(flags) & set("EIS"):  # it reads PYTHONPATH, and imports what lies there
         return "python", [python, *line[1:]]
-    if not python or rest[0] in ("", "-"):
+    if rest[0] in ("", "-"):
         return "program", words
     loader = [*line[1:len(line) + 2 - len(rest)], f"{_Guarded.home}/sitecustomize.py"]
     kind = {"-c": "code", "-m": "module"}.get(rest[0], "path")
@@ -2328,17 +2354,14 @@ def _is_python(path: str) -> bool:
     return os.path.basename(path).rstrip("dmt0123456789.") == "python"
 
 
-def _first_line(path: str) -> Words | None:
-    """The words of a script's first line, without `env`; None for a Python program without."""
+def _first_line(path: str) -> Words:
+    """The words of a script's first line, without `env`; ours for a Python program that has none."""
     import re
     if _is_python(path):
         return []
-    if os.path.isdir(path):
-        return None
-    with open(path, "rb") as file:
-        text = file.read(4096).decode("utf-8", "surrogateescape")
-    if not text.startswith("#!") and path.endswith((".py", ".pyz")):
-        return None
+    if os.path.isdir(path) or path.endswith((".py", ".pyz")) and _content(path, 2) != b"#!":
+        return [sys.executable]
+    text = os.fsdecode(_content(path, 4096))
     # How pip and uv write a path that is too long for a first line, or relative to the script.
     if long := re.match(r"#!/bin/sh\n'''exec' (.*) \"\$0\" \"\$@\"\n", text):
         import shlex
@@ -2380,10 +2403,11 @@ def _read_commands(text: str, at: int, ends: str, found: Words) -> int:
     """Take down the first word of every simple command, also within substitutions, up to what the last
     of `ends` closes; the place after it. ValueError: it has lost its way."""
     import re
-    quoted = ends[-1:] == '"'
+    last = ends[-1:]
+    quoted = last == '"'
     state, word = "rest" if quoted else "go", ""
     heredocs: list[Any] = []
-    while at < len(text) and len(ends) < _POLICY_DEPTH and state != "lost":
+    while len(ends) < _POLICY_DEPTH and state != "lost":
         match = re.compile(_POLICY_QUOTED if quoted else _POLICY_TOKEN).match(text, at)
         kind = match and match.lastgroup
         if not match or heredocs and kind in ("opens", "closes") or word and kind == "comment":
@@ -2391,21 +2415,21 @@ def _read_commands(text: str, at: int, ends: str, found: Words) -> int:
         start, at, sign = at, match.end(), match[0]
         if kind == "text":
             word += sign
-        elif kind == "opens" and sign != ends[-1:]:
+        elif kind == "opens" and sign != last:
             if sign == "(" and (word or state != "go") or sign == "`" and "`" in ends:
                 break
             at = _read_commands(text, at, ends + sign[-1].replace("(", ")"), found)
             state, word = ("rest", "") if sign == "(" else (state, word + text[start:at])
         elif kind != "joins":
             state, word = _state_after(state, word, found), "> " * (kind == "redirect")
-            if sign == ends[-1:]:
+            if sign == last:
                 return at
             if kind == "heredoc":
                 heredocs.append(match)
             state = _POLICY_AFTER.get(f"{kind}/{state}", state)
             while sign == "\n" and heredocs:
-                dash, quote, last = heredocs.pop(0).group(5, 6, 7)
-                body = re.compile(rf"(?ms)(.*?)^{dash and '	*'}{re.escape(last)}$").match(text, at)
+                dash, quote, end = heredocs.pop(0).group(5, 6, 7)
+                body = re.compile(rf"(?ms)(.*?)^{dash and '	*'}{re.escape(end)}$").match(text, at)
                 if not body or not quote and re.search(r"`|\$\(", body[1]):
                     raise ValueError  # what it substitutes is run
                 at = body.end()
@@ -2419,9 +2443,10 @@ def _state_after(state: str, word: str, found: Words) -> str:
     import re
     if not word or state == "rest":
         return state
-    if state == "loop" or f"{state}/{word}" in _POLICY_AFTER:
-        return _POLICY_AFTER.get(f"{state}/{word}", state)
-    if word.startswith("> ") or re.match(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=", word):
+    after = _POLICY_AFTER.get(f"{state}/{word}")
+    if after or state == "loop":
+        return after or state
+    if re.match(r"> |[A-Za-z_]\w*(\[[^]]*\])?\+?=", word):  # a redirection's sign, an assignment
         return "command"
     # What it expands to would be run; what these four begin is not known here.
     if re.search(r"^(case|coproc|function|select)$|^(?!\[\[?$).*[`${[(*?\n]", word):
@@ -2430,14 +2455,11 @@ def _state_after(state: str, word: str, found: Words) -> str:
     return "rest"
 
 
-def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, Words]:
+def _load_policy(policy: str | Mapping[str, Any]) -> Fields:
     """`{"allow": [...], "deny": [...]}` from a file, or as it is. An empty list `allow` allows nothing; none, all."""
     import json
-    given: Any = policy
     try:
-        if isinstance(policy, str):
-            with open(policy, "rb") as file:
-                given = json.load(file)
+        given: Any = json.loads(_content(policy)) if isinstance(policy, str) else policy
         for name, words in given.items():
             "".join(words)  # TypeError: not each of them is one
             if isinstance(words, str) or name not in ("allow", "deny"):
@@ -2450,7 +2472,7 @@ def _load_policy(policy: str | Mapping[str, Sequence[str]]) -> dict[str, Words]:
     raise _usage('a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
 
 
-def _denied(policy: Mapping[str, Words], command: str) -> str:
+def _denied(policy: Fields, command: str) -> str:
     """Why the policy does not let the command run, or ''."""
     words: Words = []
     if not policy:
@@ -2575,7 +2597,7 @@ class _Kept:
     """A stream, or its beginning and its end, `room` bytes in all."""
 
     def __init__(self, room: int) -> None:
-        self.room, self.data, self.size = room, bytearray(), 0
+        self.room, self.data, self.size, self.cut = room, bytearray(), 0, False
 
     def add(self, data: bytes) -> None:
         self.size += len(data)
@@ -2583,20 +2605,22 @@ class _Kept:
         if len(self.data) > self.room:
             del self.data[self.room // 4:len(self.data) - self.room // 4]
 
-    def presented(self, redactor: Redactor, limit: int) -> tuple[str, bool]:
-        """As a result shows it: masked, cleaned, and only then cut; and whether something is missing."""
-        if self.size == len(self.data):
-            head = tail = _displayed(redactor, bytes(self.data), "") if self.size else ""
+    def presented(self, redactor: Redactor, limit: int) -> str:
+        """As a result shows it: masked, cleaned, and only then cut; `cut`: is something missing?"""
+        data, part = bytes(self.data), self.room // 4
+        if self.size == len(data):
+            head = tail = _displayed(redactor, data)
             if len(head) <= limit:
-                return head, False
+                return head
         else:
-            head = _displayed(redactor, bytes(self.data[:self.room // 4]), "end")
-            tail = _displayed(redactor, bytes(self.data[-self.room // 4:]), "start")
+            head = _displayed(redactor, data[:part], "end")
+            tail = _displayed(redactor, data[-part:], "start")
+        self.cut = True
         note = f"\n[hotenv: {self.size} bytes in all, the middle is left out]\n"
-        return head[:limit // 2] + note + tail[len(tail) - limit // 2:], True
+        return head[:limit // 2] + note + tail[len(tail) - limit // 2:]
 
 
-def _displayed(redactor: Redactor, data: bytes, cut: str) -> str:
+def _displayed(redactor: Redactor, data: bytes, cut: str = "") -> str:
     """`data` as a terminal would show it, without values; `cut` says on which side it was cut off. Masked before and
     after each step: a value may hold what is taken out, have it between its letters, or be half overwritten."""
     import re
@@ -2610,12 +2634,13 @@ def _displayed(redactor: Redactor, data: bytes, cut: str) -> str:
     # An interactive bash says that it has no terminal whenever a child dies of a signal.
     data = masked(re.sub(rb"(?m)^bash: \[\d+: \d+ \(\d+\)\] tcsetattr: .*\n", b"", data))
     if re.search(rb"[\0-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]", data):
-        text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
-        text = re.sub(r"(?m)^[^\n]*(?:\r\x1b\[0?K|\x1b\[2K)", "", text)  # erased lines
-        text = re.sub(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"
-                      r"|\x1b[ -/]*[0-~]?|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "", text)
+        # Erased lines, control sequences, and characters that control alone.
+        data = re.sub(rb"(?m)^[^\n]*(?:\r\x1b\[0?K|\x1b\[2K)"
+                      rb"|(?:\x1b\[|\xc2\x9b)[0-?]*[ -/]*[@-~]?|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"
+                      rb"|\x1b[ -/]*[0-~]?|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]",
+                      b"", data.replace(b"\r\n", b"\n"))
         lines = []
-        for line in masked(_encoded(text)).decode("utf-8", "surrogateescape").split("\n"):
+        for line in masked(data).decode("utf-8", "surrogateescape").split("\n"):
             shown = ""
             for part in line.split("\r"):
                 shown = part + shown[len(part):]
@@ -2625,7 +2650,8 @@ def _displayed(redactor: Redactor, data: bytes, cut: str) -> str:
 
 
 class _Tap:
-    """One pipe from the shell. Bytes go to a sink until a mark comes, then to that mark's; marks are dropped."""
+    """One pipe from the shell. Bytes go to a sink until a mark comes, then to that mark's; marks are
+    dropped. They stand in the order in which they come."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor, self.open, self.sink = descriptor, True, _Kept(0)
@@ -2634,21 +2660,22 @@ class _Tap:
 
     def read(self) -> bool:
         """Take what is there, all that a pipe can hold. False: it was the end."""
-        piece, done = os.read(self.descriptor, _SHELL_PIPE), 0
+        piece = os.read(self.descriptor, _SHELL_PIPE)
         self.open, data, self._held = bool(piece), self._held + piece, b""
-        for at, mark in sorted((data.find(mark), mark) for mark in self.marks):
-            if at >= 0:
-                self.sink.add(data[done:at])
-                done, self.sink = at + len(mark), self.marks.pop(mark)
-        at = data.rfind(b"\0", max(done, len(data) - 33))  # a mark is this and 33 more
+        for mark in [*self.marks]:
+            before, found, after = data.partition(mark)
+            if found:
+                self.sink.add(before)
+                data, self.sink = after, self.marks.pop(mark)
+        at = data.rfind(b"\0", -33)  # a mark is this and 33 more
         if self.open and self.marks and at >= 0:
             data, self._held = data[:at], data[at:]
-        self.sink.add(data[done:])
+        self.sink.add(data)
         return self.open
 
 
 def _family(shell: int, spared: frozenset[int] | None) -> dict[int, bytes]:
-    """The shell and all live processes below it but the jobs in `spared`, or (None) of its session, with names."""
+    """All live processes below the shell but the jobs in `spared`, or (None) of its session; names."""
     rows: list[Any] = []  # the ids of process, parent, group and, on Linux, session; its name
     if os.path.isdir("/proc/self"):
         for number in filter(str.isdigit, os.listdir("/proc")):
@@ -2664,13 +2691,13 @@ def _family(shell: int, spared: frozenset[int] | None) -> dict[int, bytes]:
         from subprocess import check_output
         for row in check_output(["ps", "-Ao", "pid=,ppid=,pgid=,ucomm="]).splitlines():
             rows.append([*map(int, row.split()[:3]), row.split(None, 3)[-1]])
-    family, parents = {shell: b""}, [shell]
-    for parent in parents:  # grows while it is walked
+    family, known = {}, [shell]
+    for parent in known:  # grows while it is walked
         for pid, above, *groups, name in rows:
             mine = above == parent or spared is None and shell in groups
-            if mine and pid not in family and pid not in (spared or ()):
+            if mine and pid not in known and pid not in (spared or ()):
                 family[pid] = name
-                parents.append(pid)
+                known.append(pid)
     return family
 
 
@@ -2681,16 +2708,15 @@ class _Shell:
         import contextlib
         import fcntl
         import functools
-        import select
+        import selectors
         import signal
         from subprocess import DEVNULL, PIPE, Popen
-        self._owner, self._unsent, self._closed = os.getpid(), b"", closed
+        self._unsent, self._closed = b"", closed
         self.last = _Job(0)  # the record from the EXIT trap
         deaf = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as behind a `&`: it would stay so
         hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL) if deaf else None
         start: Any = functools.partial(Popen, bufsize=0, stdin=PIPE, start_new_session=True)
-        self._poller = select.poll()
-        self._movers: dict[int, Callable[[], bool]] = {}
+        self._selector = selectors.PollSelector()  # its data is what moves bytes
         taps, ends = [], []
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             for _ in range(2 if remote else 3):  # not by Popen: on older Pythons it leaks some when there are no more
@@ -2700,24 +2726,25 @@ class _Shell:
                 _tried(fcntl.fcntl, near, 1031, _SHELL_PIPE)  # F_SETPIPE_SZ, within a quota
                 taps.append(_Tap(near))
                 ends.append(far)
-                self._poller.register(near, select.POLLIN)
-                self._movers[near] = taps[-1].read
-            self.process = start(argv, env=env, stdout=ends[0], stderr=ends[1], pass_fds=ends[2:], preexec_fn=hear)
-            self._control = ours.enter_context(self.process.stdin)
-            guard = ["/bin/sh", "-c", _SHELL_GUARD, "hotenv", str(self.process.pid)]
-            self._guard = start(guard, env={}, cwd="/", stdout=DEVNULL, stderr=DEVNULL)
-            ours.enter_context(self._guard.stdin)
+                self._selector.register(near, selectors.EVENT_READ, taps[-1].read)
+            self.process = ours.enter_context(start(
+                argv, env=env, stdout=ends[0], stderr=ends[1], pass_fds=ends[2:], preexec_fn=hear))
+            ours.callback(self.process.kill)
+            words = ["/bin/sh", "-c", _SHELL_GUARD, "hotenv", str(self.process.pid)]
+            guard = ours.enter_context(start(words, env={}, cwd="/", stdout=DEVNULL, stderr=DEVNULL))
+            ours.callback(guard.kill)  # this one first: a pid that is free may be a stranger's
             self._close = ours.pop_all().close
+        self._control = self.process.stdin
         os.set_blocking(self._control.fileno(), False)
-        self._movers[self._control.fileno()] = self._write
         self.out, self.err, self.notes = (*taps, taps[0])[:3]
         self.arrange = _SHELL_THERE if remote else _SHELL_HERE % ends[2]  # what it is to do first
 
     def send(self, data: bytes) -> None:
         """For the shell; move() writes it."""
-        import select
+        import selectors
+        if not self._unsent:
+            self._selector.register(self._control, selectors.EVENT_WRITE, self._write)
         self._unsent += data
-        self._poller.register(self._control, select.POLLOUT)
 
     def _write(self) -> bool:
         try:
@@ -2728,9 +2755,9 @@ class _Shell:
 
     def move(self, seconds: float) -> None:
         """Read and write once what can be, and wait at most so long for it."""
-        for descriptor, _ in self._poller.poll(seconds * 1000):
-            if not self._movers[descriptor]():
-                self._poller.unregister(descriptor)
+        for key, _ in self._selector.select(seconds):
+            if not key.data():
+                self._selector.unregister(key.fileobj)
 
     def drain(self) -> None:
         """Take what the pipes hold by now, not more: a background job may write for ever."""
@@ -2742,7 +2769,7 @@ class _Shell:
         deadline, `stop` or the end of its pipes came first."""
         if not mark:
             if self._unsent:
-                self._poller.unregister(self._control)
+                self._selector.unregister(self._control)
                 self._unsent = b""
             self._control.close()
         while mark in {*self.notes.marks, *self.err.marks} or not mark and self.process.poll() is None:
@@ -2761,19 +2788,19 @@ class _Shell:
         command), or notices its end: once only bash is left of what was told, it and what is new get another."""
         import signal
         shell, spared = self.process.pid, frozenset([pid for pid in jobs if _tried(os.getpgid, pid)])
-        told: set[tuple[int, bytes]] = set()
+        told: set[Any] = set()
         if not self.wait_for(job.begin, time.monotonic() + _SHELL_CONNECT):
             return False
         finished = self.wait_for(job.end, settled)
         for _ in range(8):
             if finished or not self.notes.open:
                 break
-            family = _family(shell, spared).items() - {(shell, b"")}
-            if told.isdisjoint(family):
-                told |= family
+            family = _family(shell, spared)
+            if told.isdisjoint(family.items()):
+                told.update(family.items())
                 if not spared:
                     os.killpg(shell, signal.SIGINT)
-                for pid in (shell, *dict(family)):  # it may have ended, or be root's by sudo
+                for pid in (shell, *family):  # it may have ended, or be root's by sudo
                     if spared or _tried(os.getpgid, pid) != shell:
                         _tried(os.kill, pid, signal.SIGINT)
             self.send(b"\n\n__hotenv_end %s 124\n" % job.nonce)
@@ -2783,25 +2810,16 @@ class _Shell:
     def end(self) -> int:
         """End the shell and all that is left of its session; the shell's exit status, 128 and more for a signal."""
         import signal
-        if os.getpid() == self._owner:  # a fork has copies of the pipes, and nothing else
-            self.process.send_signal(signal.SIGSTOP)
-            for _ in range(20):  # until nothing is left: more can only be another user's
-                family = [*_family(self.process.pid, None)][1:]
-                for pid in family:
-                    _tried(os.kill, pid, signal.SIGKILL)
-                if not family:
-                    break
-            self._guard.kill()  # first: a pid that is free may be a stranger's
-            self.process.kill()
-            self._guard.wait()
-            self.process.wait()
+        self.process.send_signal(signal.SIGSTOP)
+        for _ in range(20):  # until nothing is left: more can only be another user's
+            family = _family(self.process.pid, None)
+            for pid in family:
+                _tried(os.kill, pid, signal.SIGKILL)
+            if not family:
+                break
         self._close()
-        status: int = self.process.returncode or 0
+        status: int = self.process.returncode
         return status if status >= 0 else 128 - status
-
-
-def _quoted(text: bytes) -> bytes:
-    return b"'" + text.replace(b"'", b"'\\''") + b"'"
 
 
 class _Job:
@@ -2811,9 +2829,8 @@ class _Job:
         self.opening, self.nonce = os.urandom(16).hex().encode(), os.urandom(16).hex().encode()
         self.begin = b"\0%s\n" % self.opening
         self.start, self.end = b"\0%s\0" % self.nonce, b"\0%s\n" % self.nonce
-        self.out, self.err, self.background = _Kept(room), _Kept(room), _Kept(room)
-        self.status, self.record = 0, _Kept(_SHELL_RECORD_MAX)
-        self.begun = self.late = False
+        self.out, self.err, self.record = _Kept(room), _Kept(room), _Kept(_SHELL_RECORD_MAX)
+        self.status, self.late = 0, False
 
 
 class ShellSession:
@@ -2850,13 +2867,13 @@ class ShellSession:
                 raise ValueError  # as an open quote does
         except ValueError:
             raise _usage("a remote shell needs a command, and cannot be isolated") from None
-        if not _carriable(*environment, *environment.values()) or "=" in "".join(environment) or "" in environment:
+        if not _is_environment(environment):
             raise _usage("there is a name or a value that no environment can hold")
         if cwd and not self._remote:
             if not os.path.isdir(cwd):
                 raise _usage(f"there is no directory {_shown(cwd)}")
             cwd = os.path.abspath(cwd)
-        self._cwd, self._farewell = os.fsencode(cwd or "."), b""
+        self._cwd, self._farewell = cwd or ".", b""
         self.cwd = ""  # after the last command, masked, but for values that are absolute paths
         self._policy = _load_policy(policy or {})
         self._name, self._count, self._audit = os.urandom(4).hex(), 0, audit
@@ -2878,6 +2895,7 @@ class ShellSession:
 
     def _give(self, environment: Env, isolated: bool) -> None:
         """What the shell is started with, and what it is sent then: from afar, all that it is given."""
+        import shlex
         host, self._exports = _host_environment(), b""
         self._env = {name: host[name] for name in host if not _matches(name, _SHELL_DROPPED)}
         self.omitted: Words = []  # names that the shell cannot take
@@ -2885,7 +2903,7 @@ class ShellSession:
             if _matches(name, _SHELL_DROPPED) or self._remote and not (name.isascii() and name.isidentifier()):
                 self.omitted.append(name)
             elif self._remote:
-                self._exports += b"export %s=%s\n" % (name.encode(), _quoted(_encoded(value)))
+                self._exports += _encoded(f"export {name}={shlex.quote(value)}\n")
             else:
                 self._env[name] = value
         if isolated:
@@ -2919,7 +2937,7 @@ class ShellSession:
         or HotenvError where it cannot be sent or the audit not be written."""
         import threading
         limit = self._timeout if timeout is None else _time_limit(timeout)
-        if not _carriable(command) or len(command) > _SHELL_COMMAND_MAX:
+        if not _is_environment({"it": command}) or len(command) > _SHELL_COMMAND_MAX:
             raise _usage("a command is at most 16 MiB, without NUL and lone surrogates")
         with self._lock:
             if self._busy:
@@ -2935,6 +2953,7 @@ class ShellSession:
                     self._end()
 
     def _audited(self, command: str, limit: float) -> ExecResult:
+        import shlex
         shown, begun = self._redactor(command), time.monotonic()
         self._count += 1
         reason = self._redactor(_denied(self._policy, command))
@@ -2942,18 +2961,17 @@ class ShellSession:
             self._record("blocked", command=shown, reason=reason)
             raise PolicyDenied(EXIT_REFUSED, f"the policy does not allow it: {_shown(reason)}")
         self._record("start", command=shown)
-        job = _Job(self._background.room)
-        job.background, self._background = self._background, job.background
+        background = self._background
+        job, self._background = _Job(background.room), _Kept(background.room)
         try:
-            for _ in range(2):
-                if not job.begun and not job.late:  # at first, or where it had ended before
-                    self._attempt(job, _encoded(command), begun + limit)
-            stdout, cut_out = job.out.presented(self._redactor, self._limit)
-            stderr, cut_err = job.err.presented(self._redactor, self._limit)
-            background, _ = job.background.presented(self._redactor, self._limit)
+            quoted = _encoded(shlex.quote(command))
+            if not self._attempt(job, quoted, begun + limit):  # a new shell gets it, once
+                self._attempt(job, quoted, begun + limit)
+            stdout = job.out.presented(self._redactor, self._limit)
+            stderr = job.err.presented(self._redactor, self._limit)
+            earlier = background.presented(self._redactor, self._limit)
         except BaseException as error:  # of KeyboardInterrupt too: no other command gets its output
             self._end()
-            self._lost = True
             # The text of others might quote a value.
             self._record("failed", reason=str(error) if isinstance(error, HotenvError) else type(error).__name__)
             raise
@@ -2961,18 +2979,19 @@ class ShellSession:
             stderr = stderr[:-5]  # an interactive bash says that it does
         end: Fields = {
             "exit_code": 124 if job.late else job.status, "duration_ms": int((time.monotonic() - begun) * 1000),
-            "cwd": self.cwd, "truncated": cut_out or cut_err, "timed_out": job.late, "shell_restarted": self._lost}
+            "cwd": self.cwd, "truncated": job.out.cut or job.err.cut, "timed_out": job.late,
+            "shell_restarted": self._lost}
         self._lost = False
         self._record("end", **end)
-        return ExecResult(command=shown, stdout=stdout, stderr=stderr, **end, background=background)
+        return ExecResult(command=shown, stdout=stdout, stderr=stderr, **end, background=earlier)
 
     def _record(self, event: str, **fields: object) -> None:
         """A line for the audit, whose file is opened anew, as rotation expects. How a command ended may go unsaid."""
         import json
+        from datetime import datetime, timezone
         if self._audit is None:
             return
-        now = time.time()
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(now)) + f"{int(now % 1 * 1000):03}Z"
+        stamp = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         about = {"time": stamp, "session": self._name, "id": self._count, "event": event, **fields}
         line = json.dumps(about) + "\n"
         try:
@@ -2987,48 +3006,64 @@ class ShellSession:
 
     def _ready(self) -> _Shell:
         """The shell, with the output of background jobs taken; if that has ended a new one, its exports kept."""
+        import shlex
         if self._shell:
             self._shell.drain()
             if self._shell.notes.open:
                 return self._shell
             self._end()
-            self._lost = True
+        job = _Job(4096)
         try:
-            self._shell = _Shell(self._argv, self._env, self._remote, self._closed)
-            self._set_up(self._shell, _Job(4096))
-            return self._shell
+            self._shell = shell = _Shell(self._argv, self._env, self._remote, self._closed)
+            shell.notes.marks = {job.begin: _Kept(0), job.start: job.record, job.end: self._background,
+                                 shell.last.start: shell.last.record, shell.last.end: _Kept(0)}
+            if self._remote:
+                shell.err.sink = job.err
+                shell.send(_SHELL_REMOTE.encode().replace(b"{B}", job.opening))
+                self._expect(shell, job.begin, job)
+                shell.err.marks = {job.end: self._background}
+            shell.send(shell.arrange + _SHELL_SETUP.replace(b"{X}", shell.last.nonce) + b"\n".join([
+                self._farewell, b"\\builtin cd -- %s || exit 1" % os.fsencode(shlex.quote(self._cwd)),
+                self._exports, b"__hotenv_end %s \"$PPID\"\n:\n" % job.nonce]))
+            self._expect(shell, job.end, job)
         except (OSError, HotenvError) as error:
             self._end()
             reason = getattr(error, "strerror", None) or error
             self._poison = _shown(self._redactor(f"cannot run {self._argv[0]}: {reason}"))
             raise SessionPoisoned(EXIT_SYSTEM, self._poison) from None
+        self._accept(job)
+        if self._remote:  # it may not notice our end: what runs on, the next shell ends
+            known = b"[[ $(</proc/%d/environ) == *HOTENV_SHELL=%s* ]]" % (job.status, job.opening)
+            self._farewell = known + b" && \\builtin kill -9 -- -%d" % job.status
+        return shell
 
-    def _attempt(self, job: _Job, text: bytes, deadline: float) -> None:
-        """Send a command, and see it through to a record, to the end of the shell, or to the end of its time."""
-        shell = self._ready()
+    def _attempt(self, job: _Job, quoted: bytes, deadline: float) -> bool:
+        """Send a command, and see it through to a record, to the end of the shell, or of its time.
+        False: the shell had ended before the command began."""
+        shell, after = self._ready(), self._background
         if self._remote:
-            shell.err.marks = {job.begin: job.err, job.end: self._background}
-            shell.out.marks.update({job.begin: job.out, job.end: self._background})
+            shell.err.marks = {job.begin: job.err, job.end: after}
         else:
-            shell.out.sink, shell.err.sink = job.out, job.err
-            shell.notes.marks.update({job.begin: _Kept(0), job.end: _Kept(0)})
-        shell.notes.marks[job.start] = job.record
+            shell.out.sink, shell.err.sink, after = job.out, job.err, _Kept(0)
+        # On N nothing stands between a begin and a record; a second record is dropped.
+        shell.notes.marks = {job.begin: job.out, job.start: job.record, job.end: after, **shell.notes.marks}
         settled = time.monotonic() + _SHELL_SETTLE
-        shell.send(_SHELL_LINES % (job.opening, _quoted(text), job.nonce))
+        shell.send(_SHELL_LINES % (job.opening, quoted, job.nonce))
         finished = shell.wait_for(job.end, deadline, self._stop)
-        job.begun, job.late = job.begin not in shell.notes.marks, not finished and shell.notes.open
+        begun, job.late = job.begin not in shell.notes.marks, not finished and shell.notes.open
         if job.late and not self._remote:
             finished = shell.interrupt(job, self._jobs, settled)
         if finished and self._accept(job):
             shell.drain()
             shell.out.sink = shell.err.sink = self._background
-            return
-        self._lost = True  # it ends, is ended here, or is another program now; what it could still say is taken over
+            return True
+        # It ends, is ended here, or is another program now; what it could still say counts.
         job.late = job.late or not shell.wait_for(b"", deadline, self._stop)
         shell.drain()
         if shell.last.end not in shell.notes.marks:
             self._accept(shell.last)
         job.status = self._end()
+        return begun or job.late
 
     def _accept(self, job: _Job) -> bool:
         """Take over what a record says. One that SIGINT has cut short stands before a whole one."""
@@ -3038,27 +3073,10 @@ class ShellSession:
             job.status, self._jobs = int(status), frozenset(map(int, jobs.split()))
         except ValueError:
             return False  # only code that has meddled with the shell itself can do that
-        self._cwd = cwd[:-1] or self._cwd
+        self._cwd = os.fsdecode(cwd[:-1]) or self._cwd
         self._exports = b"\\builtin unset -v $(\\builtin compgen -e)\n" + exports  # instead of what it is born with
-        self.cwd = _shown(self._place(os.fsdecode(self._cwd)))
+        self.cwd = _shown(self._place(self._cwd))
         return True
-
-    def _set_up(self, shell: _Shell, job: _Job) -> None:
-        if self._remote:
-            shell.out.marks, shell.err.sink = {job.begin: _Kept(0)}, job.err
-            shell.send(_SHELL_REMOTE.encode().replace(b"{B}", job.opening))
-            self._expect(shell, job.begin, job)
-            shell.err.marks = {job.end: self._background}
-        shell.notes.marks = {job.start: job.record, job.end: self._background,
-                             shell.last.start: shell.last.record, shell.last.end: _Kept(0)}
-        shell.send(shell.arrange + _SHELL_SETUP.replace(b"{X}", shell.last.nonce) + b"\n".join([
-            self._farewell, b"\\builtin cd -- %s || exit 1" % _quoted(self._cwd), self._exports,
-            b"__hotenv_end %s \"$PPID\"\n:\n" % job.nonce]))
-        self._expect(shell, job.end, job)
-        self._accept(job)
-        if self._remote:  # it may not notice that we hang up: what runs on there, the next shell ends
-            known = b"[[ $(</proc/%d/environ) == *HOTENV_SHELL=%s* ]]" % (job.status, job.opening)
-            self._farewell = known + b" && \\builtin kill -9 -- -%d" % job.status
 
     def _expect(self, shell: _Shell, mark: bytes, job: _Job) -> None:
         if shell.wait_for(mark, time.monotonic() + _SHELL_CONNECT):
@@ -3067,19 +3085,14 @@ class ShellSession:
         if not shell.notes.open and shell.wait_for(b"", time.monotonic() + _SHELL_GRACE):
             reason = f"it ended with status {shell.process.poll()} (it must lead to bash and the directory)"
         shell.drain()
-        said = job.err.presented(self._redactor, 400)[0].strip()
+        said = job.err.presented(self._redactor, 400).strip()
         raise HotenvError(EXIT_SYSTEM, f"{reason}: {said}".rstrip(": "))
 
     def _end(self) -> int:
-        shell, self._shell = self._shell, None
-        return shell.end() if shell else 0
-
-
-def _carriable(*texts: str) -> bool:
-    try:
-        return b"\0" not in _encoded("".join(texts))
-    except (UnicodeEncodeError, TypeError):
-        return False  # a lone surrogate; no text
+        shell, self._shell, self._lost = self._shell, None, True
+        if not shell or os.getpid() != self._owner:  # a fork has copies of the pipes, no more
+            return 0
+        return shell.end()
 
 
 def _time_limit(seconds: float) -> float:
@@ -3096,10 +3109,12 @@ def _time_limit(seconds: float) -> float:
 _MCP_REVISIONS = "2024-11-05 2025-03-26 2025-06-18 2025-11-25".split()
 _MCP_LINE_MAX = 32 << 20  # bytes of one message: the longest command, escaped
 _MCP_SHELLS_MAX = 32  # shells at once: each is a few processes and descriptors
-_MCP_INSTRUCTIONS = ("Shells with the user's secrets in their environment. Refer to secrets by name ($NAME): values "
-                     "are masked in all output. Open a session, run commands in it, close it.")
-# The answer to tools/list, but for the remotes. Arguments are checked against it too.
-_MCP_TOOLS = """[
+# The answers that are always the same, but for our version, an older revision and the remotes.
+# Arguments are checked against tools/list too.
+_MCP_ANSWERS = """{"ping": {}, "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+ "serverInfo": {"name": "hotenv", "version": "%s"}, "instructions": "Shells with the user's secrets in their \
+environment. Refer to secrets by name ($NAME): values are masked in all output. Open a session, run commands in it, \
+close it."}, "tools/list": {"tools": [
 {"name": "session_open", "description": "Open a bash with the user's secrets. Returns its id and their names.",
  "inputSchema": {"type": "object", "additionalProperties": false, "required": [], "properties": {
   "cwd": {"type": "string", "description": "directory to start in"},
@@ -3117,32 +3132,15 @@ trailing &; the next result has their output as `background`.",
  "inputSchema": {"type": "object", "additionalProperties": false, "required": [], "properties": {}}},
 {"name": "session_close", "description": "End a session and everything that runs in it.", "inputSchema": {
  "type": "object", "additionalProperties": false, "required": ["session"], "properties": {
-  "session": {"type": "string", "description": "id from session_open"}}}}]"""
-
-
-def _check_mcp(schema: Fields, arguments: Fields) -> None:
-    """HotenvError where a tool's arguments are not what its schema says."""
-    kinds = {"string": (str,), "boolean": (bool,), "number": (int, float)}
-    for name in [*schema["required"], *arguments]:
-        expected = schema["properties"].get(name)
-        if not expected:
-            raise _usage(f"there is no argument {_shown(name[:80])}")
-        if name not in arguments:
-            raise _usage(f"the argument {name} is missing")
-        value = arguments[name]
-        fits = type(value) in kinds[expected["type"]] and value in expected.get("enum", [value])
-        if not fits or name == "timeout" and not 0 < value <= expected["maximum"]:
-            raise _usage(f"the argument {name} must be as in {expected}")
+  "session": {"type": "string", "description": "id from session_open"}}}}]}}"""
 
 
 class _McpShell:
     """A shell session, once it is open, and the hotenv session that it came from."""
 
-    def __init__(self, name: str, where: str) -> None:
-        from concurrent.futures import ThreadPoolExecutor
-        self.name, self.where, self.path = name, where, ""
-        self.session: ShellSession | None = None
-        self.thread = ThreadPoolExecutor(1)  # which ends when nobody knows this shell any more
+    name = where = path = ""
+    session: ShellSession | None = None
+    thread: Any  # which ends when nobody knows this shell any more
 
 
 class _McpServer:
@@ -3152,16 +3150,18 @@ class _McpServer:
         import json
         import threading
         self._output, self._options = output, options
-        self.shells: dict[str, _McpShell] = {}
-        self._tools = {tool["name"]: tool for tool in json.loads(_MCP_TOOLS)}
-        properties = self._tools["session_open"]["inputSchema"]["properties"]
+        self._answers = json.loads(_MCP_ANSWERS % __version__)
+        self._schemas = {tool["name"]: tool["inputSchema"] for tool in self._answers["tools/list"]["tools"]}
+        properties = self._schemas["session_open"]["properties"]
         properties["remote"]["enum"] = sorted(options.remote)
         if not options.remote:
             del properties["remote"]
+        self.shells: dict[str, _McpShell] = {}
         self._running: dict[str, threading.Event] = {}  # what cancels each open call, by its id as repr() has it
         self._count, self._writing = 0, threading.Lock()
 
     def take(self, line: bytes) -> None:
+        """Answer a message, or have a thread do it."""
         import json
         import threading
         number = None
@@ -3172,37 +3172,31 @@ class _McpServer:
                 raise HotenvError(-32700, "not JSON, or a line of more than 32 MiB") from None
             if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
                 raise HotenvError(-32600, "not a JSON-RPC 2.0 message")
-            if "method" not in message and {"result", "error"} & message.keys():
-                return  # an answer to something that we never ask
             method, params = message.get("method"), message.get("params", {})
+            if not method and {"result", "error"} & message.keys():
+                return  # an answer to something that we never ask
             if type(message.get("id", 0)) not in (str, int) or not isinstance(method, str):
                 raise HotenvError(-32600, "method must be a string, id a string or an integer")
             number = message.get("id")
-            if number is not None:
-                self._request(number, method, params)
-            elif method == "notifications/cancelled" and isinstance(params, dict):
-                self._running.get(repr(params.get("requestId")), threading.Event()).set()
+            if number is None:
+                if method == "notifications/cancelled" and isinstance(params, dict):
+                    self._running.get(repr(params.get("requestId")), threading.Event()).set()
+            elif not isinstance(params, dict):
+                raise HotenvError(-32602, "params must be an object")
+            elif method == "tools/call":
+                self._call(number, params)
+            elif method not in self._answers:
+                raise HotenvError(-32601, f"no method {_shown(method)}")
+            else:
+                result, offered = self._answers[method], params.get("protocolVersion")
+                if method == "initialize" and offered in _MCP_REVISIONS:
+                    result = {**result, "protocolVersion": offered}
+                self._send(number, result=result)
         except HotenvError as error:
             if error.code > 0:
                 self._tell(number, str(error))
             else:
                 self._send(number, error={"code": error.code, "message": str(error)})
-
-    def _request(self, number: str | int, method: str, params: Any) -> None:
-        if not isinstance(params, dict):
-            raise HotenvError(-32602, "params must be an object")
-        if method == "tools/call":
-            return self._call(number, params)
-        offered = params.get("protocolVersion")
-        results: Fields = {
-            "ping": {}, "tools/list": {"tools": [*self._tools.values()]},
-            "initialize": {
-                "protocolVersion": offered if offered in _MCP_REVISIONS else _MCP_REVISIONS[-1],
-                "capabilities": {"tools": {}}, "instructions": _MCP_INSTRUCTIONS,
-                "serverInfo": {"name": "hotenv", "version": __version__}}}
-        if method not in results:
-            raise HotenvError(-32601, f"no method {_shown(method[:80])}")
-        self._send(number, result=results[method])
 
     def _send(self, number: object, **answer: object) -> None:
         import json
@@ -3216,80 +3210,86 @@ class _McpServer:
         text = content if failed else json.dumps(content, ensure_ascii=False)
         self._send(number, result={"content": [{"type": "text", "text": text}], "isError": failed})
 
-    def _call(self, number: str | int, params: Fields) -> None:
+    def _call(self, number: object, params: Fields) -> None:
         import threading
+        from concurrent.futures import ThreadPoolExecutor
         name, arguments = str(params.get("name")), params.get("arguments") or {}
-        if name not in self._tools or not isinstance(arguments, dict):
+        if name not in self._schemas or not isinstance(arguments, dict):
             raise HotenvError(-32602, "no such tool, or its arguments are no object")
-        _check_mcp(self._tools[name]["inputSchema"], arguments)
-        shell = self.shells.get(arguments.get("session", ""))
-        if not shell and "session" in arguments:
-            raise _usage("that session is not open: see session_list, session_open")
-        if name == "session_open" and len(self.shells) >= _MCP_SHELLS_MAX:
-            raise _usage(f"{_MCP_SHELLS_MAX} sessions are open: close one")
+        schema = self._schemas[name]
+        kinds = {str: "string", bool: "boolean", int: "number", float: "number"}
+        for word in [*schema["required"], *arguments]:
+            expected = schema["properties"].get(word)
+            if not expected:
+                raise _usage(f"there is no argument {_shown(word)}")
+            if word not in arguments:
+                raise _usage(f"the argument {word} is missing")
+            value = arguments[word]
+            fits = kinds.get(type(value)) == expected["type"] and value in expected.get("enum", [value])
+            if not fits or word == "timeout" and not 0 < value <= expected["maximum"]:
+                raise _usage(f"the argument {word} must be as in {expected}")
         if name == "session_list":
             return self._tell(number, [{"session": one.name, "where": one.where, "cwd": one.session.cwd}
                                        for one in [*self.shells.values()] if one.session])
-        if shell and name == "session_close":
-            self.close(shell)
-            return self._tell(number, {"closed": shell.name})
-        if not shell:
+        shell = self.shells.get(arguments.pop("session", ""))
+        if name == "session_open":
+            if len(self.shells) >= _MCP_SHELLS_MAX:
+                raise _usage(f"{_MCP_SHELLS_MAX} sessions are open: close one")
             self._count += 1
-            shell = _McpShell(f"s{self._count}", arguments.get("remote", "this machine"))
+            shell = _McpShell()
+            shell.name, shell.where = f"s{self._count}", arguments.pop("remote", "this machine")
+            shell.thread = ThreadPoolExecutor(1)
             self.shells[shell.name] = shell
+        elif not shell:
+            raise _usage("that session is not open: see session_list, session_open")
+        if name == "session_close":
+            self.close(shell.name)
+            return self._tell(number, {"closed": shell.name})
         stop = self._running[repr(number)] = threading.Event()
         shell.thread.submit(self._work, number, shell, name, arguments, stop)
 
-    def close(self, *shells: _McpShell) -> None:
-        """End them; what still waits for one finds it closed."""
-        for shell in shells:
-            self.shells.pop(shell.name, None)
-            if shell.session:
+    def close(self, *names: str) -> None:
+        """End these shells; what still waits for one finds it closed."""
+        for name in names:
+            shell = self.shells.pop(name, None)
+            if shell and shell.session:
                 shell.session.close()
 
-    def _work(self, number: object, shell: _McpShell, name: str, arguments: Fields,
-              stop: threading.Event) -> None:
-        """Open it, or run a command in it. A cancelled call ends as by a time limit, unanswered."""
-        content: object = None
+    def _work(self, number: object, shell: _McpShell, name: str, arguments: Fields, stop: threading.Event) -> None:
+        """Open it, or run a command in it. Either is a use of the hotenv session: if that has ended,
+        all that came from it ends too. A cancelled call ends as by a time limit, unanswered."""
+        result: Any
+        options = self._options
         try:
-            if not stop.is_set():
-                content = self._act(shell, name, arguments, stop)
+            if stop.is_set() or not shell.session and name != "session_open":
+                raise HotenvError(EXIT_SYSTEM, "it could not be opened")
+            shell.path = shell.path or _locate(options.socket).path
+            environment = fetch("run", ["mcp", name], shell.path, peer_uid=options.peer_uid)
+            # What is left of the arguments has the names that a ShellSession knows.
+            if shell.session:
+                result = shell.session.exec(**arguments, stop=stop).as_dict()
+                del result["command"]  # which the agent knows
+            else:
+                session = shell.session = ShellSession(
+                    environment, **arguments, remote=options.remote.get(shell.where), policy=options.policy,
+                    audit=options.audit, no_mask=options.no_mask)
+                result = {"session": shell.name, "cwd": session.cwd,
+                          "secrets": sorted(environment), "unmaskable": session.unmaskable,
+                          "not_exported": session.omitted}
         except HotenvError as error:
-            content = str(error)
+            result = str(error)
+            ended = [each.name for each in [*self.shells.values()] if each.path == shell.path and each.session]
+            if error.code == EXIT_UNREACHABLE and ended:
+                self.close(*ended)
+                result = (f"the hotenv session has ended, and so have {', '.join(ended)}. Ask the user for: "
+                          f"{_invocation()} serve < secrets.env; then session_open.")
         except Exception as error:  # its text might quote a value, as a traceback would
-            content = getattr(error, "strerror", None) or f"internal error: {type(error).__name__}"
+            result = getattr(error, "strerror", None) or f"internal error: {type(error).__name__}"
         if not shell.session:
-            self.close(shell)
+            self.close(shell.name)
         self._running.pop(repr(number), None)
         if not stop.is_set():
-            self._tell(number, content)
-
-    def _act(self, shell: _McpShell, name: str, arguments: Fields, stop: threading.Event) -> object:
-        """Either is a use of the hotenv session. If that has ended, all that came from it ends too."""
-        options = self._options
-        if name == "session_open":
-            shell.path = _locate(options.socket).path
-        elif not shell.session:
-            raise HotenvError(EXIT_SYSTEM, "it could not be opened")
-        try:
-            environment = fetch("run", ["mcp", name], shell.path, peer_uid=options.peer_uid)
-        except HotenvError as error:
-            ended = [each for each in [*self.shells.values()] if each.path == shell.path and each.session]
-            if error.code != EXIT_UNREACHABLE or not ended:
-                raise
-            self.close(*ended)
-            names = ", ".join([each.name for each in ended])
-            raise HotenvError(error.code, f"the hotenv session has ended, and so have {names}. Ask the user for: "
-                                          f"{_invocation()} serve < secrets.env; then session_open.") from None
-        if shell.session:
-            result = shell.session.exec(arguments["command"], arguments.get("timeout"), stop=stop).as_dict()
-            del result["command"]  # which the agent knows
-            return result
-        session = shell.session = ShellSession(
-            environment, remote=options.remote.get(shell.where), cwd=arguments.get("cwd"), policy=options.policy,
-            isolated=arguments.get("isolated", False), audit=options.audit, no_mask=options.no_mask)
-        return {"session": shell.name, "cwd": session.cwd, "secrets": sorted(environment),
-                "unmaskable": session.unmaskable, "not_exported": session.omitted}
+            self._tell(number, result)
 
 
 def _serve_mcp(options: argparse.Namespace) -> NoReturn:
@@ -3307,7 +3307,7 @@ def _serve_mcp(options: argparse.Namespace) -> NoReturn:
     def leave(*_: object) -> NoReturn:
         for each in ends:
             signal.signal(each, signal.SIG_IGN)
-        server.close(*server.shells.values())
+        server.close(*server.shells)
         os._exit(0)  # a thread may still wait for a client that does not read
 
     for each in ends:
@@ -3330,15 +3330,13 @@ def _ask(question: str) -> str:
     """The line that is typed on the terminal, without echo. What it would lose is refused."""
     import select
     import termios
-    try:
-        tty = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-        if os.tcgetpgrp(tty) != os.getpgrp():
-            raise PermissionError
-    except OSError:
-        raise HotenvError(EXIT_SYSTEM, "--prompt asks on a terminal, from its foreground") from None
-    settings, quiet = termios.tcgetattr(tty), termios.tcgetattr(tty)
+    tty = _tried(os.open, "/dev/tty", os.O_RDWR | os.O_NOCTTY)
+    if tty is None or _tried(os.tcgetpgrp, tty) != os.getpgrp():
+        raise HotenvError(EXIT_SYSTEM, "--prompt asks on a terminal, from its foreground")
+    settings = termios.tcgetattr(tty)
+    quiet = [*settings]
     quiet[3] = quiet[3] & ~termios.ECHO | termios.ECHONL
-    signals, typed, more = {*_ENDING, _signal.SIGTSTP}, None, []
+    signals, typed, more = _ENDING | {_signal.SIGTSTP}, None, []
     while typed is None:
         blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, signals)
         try:
@@ -3360,10 +3358,11 @@ def _ask(question: str) -> str:
     return typed[:-1].decode("utf-8", "surrogateescape")
 
 
-_FORMATS = {  # how each writes a variable, and which names it can carry
-    "plain": ("{}={}\n", "(?s).+"), "dotenv": ("{}={}\n", "[A-Za-z0-9_.-]+"), "nul": ("{}={}\0", "(?s).+"),
-    "sh": ("export {}='{}'\n", "[A-Za-z_][A-Za-z0-9_]*"), "json": ("", "(?s).+"), "names": ("{}\n", "[^\n]+"),
-    "value": ("{1}", "(?s).+")}
+# How each writes a variable, and how a name, = and its value begin that it can carry.
+_FORMATS = {
+    "plain": ("{}={}\n", ""), "dotenv": ("{}={}\n", r"[A-Za-z0-9_.-]+=[^\ud800-\udfff]*\Z"),
+    "nul": ("{}={}\0", ""), "sh": ("export {}='{}'\n", "[A-Za-z_][A-Za-z0-9_]*="),
+    "json": ("", r"[^\ud800-\udfff]*\Z"), "names": ("{}\n", "[^\n]+="), "value": ("{1}", "")}
 # What sh, bash or zsh hold read-only, keep for themselves, or take as a number or a list.
 _SHELL_OWN = """ARGC ARGV0 BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_CMDS BASH_COMMAND BASH_LINENO COLUMNS
 BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO DIRSTACK EGID EPOCHREALTIME EPOCHSECONDS ERRNO EUID FUNCNAME FUNCNEST GID LINES
@@ -3384,9 +3383,7 @@ def _formatted(env: Env, form: str) -> str:
     variable, carried = _FORMATS[form]
     pieces = []
     for name, value in env.items():
-        lost = form in ("dotenv", "json") and re.search("[\ud800-\udfff]", name + value)
-        kept = form == "sh" and name in _SHELL_OWN.split()
-        if lost or kept or not re.fullmatch(carried, name):
+        if form == "sh" and name in _SHELL_OWN.split() or not re.match(carried, f"{name}={value}"):
             raise _usage(f"dump: {form} cannot carry {_shown(name)}: try --only, or --format nul")
         if form == "sh":
             value = value.replace("'", "'\\''")
@@ -3432,68 +3429,43 @@ def _exit_status(work: Callable[..., int], *args: Any) -> int:
 
 
 def _command(argv: Words) -> int:
-    commands = {"serve": _serve, "run": _run, "dump": _dump, "status": _status, "stop": _stop,
-                "hermetic": _hermetic, "mcp": _mcp, "shellenv": _shellenv}
+    commands = {"serve": _serve, "dump": _dump, "status": _status, "stop": _stop, "mcp": _mcp, "shellenv": _shellenv}
     if not argv:
         _tried(os.write, 2, _TOPICS["help"].encode())
         return EXIT_USAGE
     name, topic = argv[0], "".join(argv[1:2]).lstrip("-") or "help"
     if name in commands:
-        return commands[name](argv[1:])
+        return commands[name](_parser(name).parse_args(argv[1:]))
+    if name == "run":
+        return _run(argv[1:])
+    if name == "hermetic":
+        return _hermetic(argv[1:])
     if name in ("version", "--version", "-V"):
         return _write(1, f"hotenv {__version__}\n")
     if name not in ("help", "--help", "-h"):
-        raise _usage(f"no command {_shown(name)}: {_meant(argv, [*commands])}")
+        raise _usage(f"no command {_shown(name)}: {_meant(argv)}")
     if topic in _TOPICS:
         return _write(1, _TOPICS[topic])
-    if topic in commands:
-        return commands[topic](["--help"])
-    raise _usage(f"help: nothing about {_shown(topic)}: try {', '.join({**_TOPICS, **commands})}")
+    if topic in _COMMANDS:
+        return _command([topic, "--help"])
+    raise _usage(f"help: nothing about {_shown(topic)}: try {', '.join({**_TOPICS, **_COMMANDS})}")
 
 
-def _meant(argv: Words, commands: Words) -> str:
+def _meant(argv: Words) -> str:
     import difflib
-    others = {"start": "serve", "up": "serve", "exec": "run --", "end": "stop", "kill": "stop", "down": "stop"}
-    name, *rest = words = [*map(_shown, argv)]
-    near = difflib.get_close_matches(argv[0].lower(), [*commands, "help", "version"], 1)
-    if name == "--":
-        words = ["run", *words]
-    elif name in others or near:
-        words = [*others.get(name, *near[:1]).split()[:1 + ("--" not in rest)], *rest]
-    elif _which(argv[0], os.environ.get("PATH", "")):
-        words = ["run", "--", *words]
-    else:
-        return f"there are {', '.join(commands)}; see: {_invocation()} --help"
-    return f"did you mean `{' '.join([_invocation(), *words])}`?"
+    others = {"start": "serve", "up": "serve", "exec": "run", "end": "stop", "kill": "stop", "down": "stop"}
+    near = difflib.get_close_matches(argv[0].lower(), [*_COMMANDS, "help", "version"], 1)
+    name, rest = others.get(argv[0], "".join(near)), argv[1:]
+    if argv[0] == "--" or not name and _which(argv[0], os.environ.get("PATH", "")):
+        name, rest = "run", argv
+    if not name:
+        return f"there are {', '.join(_COMMANDS)}; see: {_invocation()} --help"
+    if name == "run" and "--" not in rest:
+        rest = ["--", *rest]
+    return f"did you mean `{' '.join(map(_shown, [_invocation(), name, *rest]))}`?"
 
 
-def _parse_duration(text: str) -> float:
-    import re
-    found = re.fullmatch("(?:Nd)?(?:Nh)?(?:Nm)?(?:Ns)?|N".replace("N", r"(\d+\.?\d*|\.\d+)"), text, re.ASCII)
-    counts = found.groups("0") if found else ()
-    seconds = sum([float(count) * size for count, size in zip(counts, (86400, 3600, 60, 1, 1))])
-    if not 0 < seconds <= MAX_DURATION:
-        raise _usage(f"serve: {text[:99]!r} is no duration: 90s, 5m, 1h30m; at most 366d")
-    return seconds
-
-
-def _serve(argv: Words) -> int:
-    import signal
-    parser = _parser("serve", "Hold dotenv lines from stdin in memory, for `hotenv run`.",
-                     "  pass show deploy/env | hotenv serve --timeout 15m")
-    add = parser.add_argument
-    duration: Fields = {"metavar": "DUR", "type": _parse_duration}
-    add("-t", "--timeout", **duration, default=IDLE_TIMEOUT, help="idle time until it ends: 1h30m (default: 5m)")
-    add("--max-age", **duration, default=MAX_DURATION, help="end after this time in any case")
-    add("-f", "--force", action="store_true", help="replace the session that is here")
-    add("--background", action="store_true", help="return as soon as requests are accepted")
-    add("--log", metavar="FILE", help="with --background: append the log (default: none)")
-    add("--prompt", action="store_true", help="ask for each bare value `?text` on the terminal")
-    add = parser.add_mutually_exclusive_group().add_argument
-    level: Fields = {"action": "store_const", "dest": "level", "default": ""}
-    add("-q", "--quiet", **level, const="quiet", help="log no requests")
-    add("-v", "--verbose", **level, const="verbose", help="log all arguments: some hold secrets")
-    options = parser.parse_args(argv)
+def _serve(options: Namespace) -> int:
     if options.log is not None and not options.background:
         raise _usage("serve: --log goes with --background; else redirect: 2>> FILE")
     for descriptor in (0, 1, 2):  # a closed one would be given to the next file or socket
@@ -3506,14 +3478,25 @@ def _serve(argv: Words) -> int:
         raise _refusal()
     _call_c("prctl", 15, b"hotenv")  # PR_SET_NAME: for `ps`, pkill and `stop`
     _harden()
-    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is there yet to clean up
+    if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # nothing is there yet to clean up
+    _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)  # which ends a session even where it was ignored
     response = _read_environment(True) if options.prompt else _read_apart()
     os.close(0)
     os.open(os.devnull, os.O_RDWR)
-    if options.background:
-        return _serve_in_background(options, response)
-    return _outlive_script(_hold, options, response)
+    if options.background:  # a child holds the session; we return when it is ready, or with what went wrong
+        news, report = os.pipe()
+        child = os.fork()  # before listen: clients see the credentials of who called that
+        if child:
+            os.close(report)
+            message = os.read(news, PIPE_BUF).decode()
+            if message and os.isatty(2) and not options.quiet:
+                _say(message)
+            return 0 if message else _as_it_ended(os.waitpid(child, 0)[1]) or EXIT_SYSTEM
+        os.setsid()
+        os.dup2(report, 3)
+        os.closerange(4, 1 << 16)  # a lock or a pipe of the caller's is not to be held
+    return _outlive_script(options, response)
 
 
 def _read_apart() -> bytearray:
@@ -3559,53 +3542,52 @@ def _read_environment(prompt: bool) -> bytes:
     if not data:
         _say("stdin is empty, and so is this session: did the left side of the pipe fail?")
     env = resolve_env(_parse_entries(bytes(data)), _host_environment(), _ask if prompt else None)
-    if not prompt and os.isatty(2) and any([value.startswith("?") for value in env.values()]):
+    response = _encode_message({"env": env})
+    if not prompt and os.isatty(2) and b'":"?' in response:  # as JSON writes it between a name and a value
         _say("a value that begins with `?` is taken as it is: to be asked for it, use --prompt")
     if os.environ.get("HOTENV_SOCKET") and os.isatty(2):
         _say("HOTENV_SOCKET is set: `run` asks that session, not this one, until you unset it")
-    return _encode_message({"env": env})
+    return response
 
 
 def _refusal() -> HotenvError:
-    state = f"and its session still answers: use it, or end it with `{_invocation()} stop`"
+    state = f"its session still answers: use it, or end it with `{_invocation()} stop`"
     try:
-        sock, _, process = _server_of(_Session(_read_marker(MARKER)), None)
-        sock.close()
-        state = {"T": f"and its session is stopped (Ctrl-Z?): `fg`, or `{_invocation()} stop`"}.get(process, state)
+        _look(_Session(_read_marker(MARKER)), None, {})
     except HotenvError as error:
-        gone = error.code == EXIT_UNREACHABLE
-        state = "but nobody answers there any more" if gone else f"but cannot be believed ({error})"
-    return HotenvError(EXIT_REFUSED, f"{MARKER} is here already, {state}; `{_invocation()} serve --force` replaces it")
+        state = "nobody answers" if error.code == EXIT_UNREACHABLE else "it cannot be believed"
+        state += f" ({str(error).split(';')[0]})"
+    return HotenvError(EXIT_REFUSED, f"{MARKER} is here already: {state}; `{_invocation()} serve --force` replaces it")
 
 
-def _outlive_script(work: Callable[..., int], *args: Any) -> int:
-    """Does what takes long; in a script after its end, when its syntax tree, 9 MB, is gone."""
+def _outlive_script(*args: Any) -> int:
+    """Holds the session; in a script after its end, when its syntax tree, 9 MB, is gone."""
     frame = sys._getframe()
     while frame.f_back:
         frame = frame.f_back
     if sys.flags.inspect or frame.f_globals.get("__file__") != __file__:  # somebody goes on after us
-        return work(*args)
+        return _hold(*args)
     import atexit
-    atexit.register(lambda: os._exit(_exit_status(work, *args)))
+    atexit.register(lambda: os._exit(_exit_status(_hold, *args)))
     return 0
 
 
-def _hold(options: argparse.Namespace, response: Bytes) -> int:
+def _hold(options: Namespace, response: Bytes) -> int:
     """Binds, publishes and serves, and leaves nothing behind."""
     import atexit
-    import signal
     _call_c("malloc_trim", 0)  # what the syntax tree took, and --prompt has left, goes back
-    signals, files = _Signals(), _SessionFiles()
+    wake, received = _caught([_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT])
+    files = _SessionFiles()
     listener = reason = None
     try:
         listener = files.bind()
         output = 0 if options.log is None else _open_private(options.log, "log")  # 0: /dev/null
-        if signals.received:  # not later: with --force, publish ends another session
-            raise _Afterwards(_die_of, signals.received)
+        if received:  # not later: with --force, publish ends another session
+            raise _Afterwards(_die_of, received[0])
         files.stamp(time.time() + min(options.timeout, options.max_age))
         files.publish(options.force)  # from here on there is a session: a signal ends it
         count = response.count(b'":"')  # which JSON has between a name and a value, and nowhere else
-        counted = f"{count} variable" + "s" * (count != 1)
+        counted = f"{count} variable{'s' * (count != 1)}"
         message = f"session {files.id} ready: {counted}, idle timeout {_duration(options.timeout)}"
         if options.background:
             os.write(3, message.encode())  # fails, and ends us, if the caller has gone
@@ -3613,11 +3595,12 @@ def _hold(options: argparse.Namespace, response: Bytes) -> int:
             os.dup2(output, 1)
             os.dup2(output, 2)  # from here on, stderr is the log
             os.chdir("/")
-        talks, log = os.isatty(2) and options.level != "quiet", _Log(options.level)
+        talks = os.isatty(2) and not options.quiet
+        log = _Log("quiet" * options.quiet or "verbose" * options.verbose)
         if talks:
             log.add(f"hotenv: {message}")
         server = _Server(listener, response, files, log, options.timeout, options.max_age)
-        reason = server.run(signals)
+        reason = server.run(wake, received)
     except FileExistsError:
         raise _refusal() from None
     except OSError as error:
@@ -3631,30 +3614,14 @@ def _hold(options: argparse.Namespace, response: Bytes) -> int:
     if talks:
         log.add(f"hotenv: session {files.id} {reason}")
     log.close()
-    for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # else the interpreter, as it
-        atexit.register(signal.signal, signum, signal.SIG_IGN)  # goes, makes a late one deadly
+    late = {_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP}  # deadly, as the interpreter goes
+    atexit.register(_signal.pthread_sigmask, _signal.SIG_BLOCK, late)
     return 0
-
-
-def _serve_in_background(options: argparse.Namespace, response: Bytes) -> int:
-    """A child holds the session; we return when it is ready, or with what went wrong."""
-    news, report = os.pipe()
-    child = os.fork()  # before listen: clients see the credentials of who called that
-    if child:
-        os.close(report)
-        message = os.read(news, PIPE_BUF).decode()
-        if message and os.isatty(2) and options.level != "quiet":
-            _say(message)
-        return 0 if message else _as_it_ended(os.waitpid(child, 0)[1]) or EXIT_SYSTEM
-    os.setsid()
-    os.dup2(report, 3)
-    os.closerange(4, 1 << 16)  # a lock or a pipe of the caller's is not to be held
-    return _outlive_script(_hold, options, response)
 
 
 def _split(command: str, argv: Words) -> tuple[Words, Words]:
     """What stands before the first `--` is ours; what stands behind it is the target's."""
-    at = argv.index("--") if "--" in argv else len(argv)
+    at = [*argv, "--"].index("--")
     own, target = argv[:at], argv[at + 1:]
     if not target and not {"-h", "--help"} & set(own):
         typed = " ".join(map(_shown, ["--", *own])) if own and own[0][:1] != "-" else "[options] -- COMMAND..."
@@ -3662,25 +3629,15 @@ def _split(command: str, argv: Words) -> tuple[Words, Words]:
     return own, target
 
 
-def _as_utf8(word: str) -> str:
-    """An argument as text that stands for its bytes whatever the locale, as _encoded has it."""
-    return os.fsencode(word).decode("utf-8", "surrogateescape")
-
-
-_REPEATED: Fields = {"action": "append", "default": [], "type": _as_utf8}
-_NAMES: Fields = {"action": "extend", "default": [], "metavar": "NAMES",  # with commas, repeated, or both
-                          "type": lambda text: [name.strip() for name in _as_utf8(text).split(",")]}
-
-
 def _run(argv: Words) -> int:
     own, command = _split("run", argv)
-    host = _host_environment()
+    host, words = _host_environment(), [*map(_as_utf8, command)]
     if not own:  # the form of every day: argparse would cost 5 ms
-        _exec(command, {**host, **fetch("run", [*map(_as_utf8, command)])})
+        _exec(command, {**host, **fetch("run", words)})
     from functools import partial
     options = _run_options(own)
     try:
-        snapshot = fetch("run", [*map(_as_utf8, command)], options.socket, peer_uid=options.peer_uid)
+        snapshot = fetch("run", words, options.socket, peer_uid=options.peer_uid)
     except HotenvError as error:
         absent = error.code in (EXIT_NO_SESSION, EXIT_UNREACHABLE) or isinstance(error, _NotBelieved)
         if not options.optional or not absent:
@@ -3688,9 +3645,9 @@ def _run(argv: Words) -> int:
         _say(f"{str(error).split(';')[0]}; running without one")
         snapshot, options.only, options.no_mask = {}, [], []
     define = {**_chosen(snapshot, options.only), **dict([text.partition("=")[::2] for text in options.define])}
-    kept = [name for name in host if not options.isolated or _matches(name, options.pass_through)]
+    kept = [name for name in host if not options.isolated or _matches(name, options.passed)]
     env = build_isolated_env(host, kept, define, options.bin)
-    become: Callable[[], NoReturn] = partial(_exec, command, env)
+    become = partial(_exec, command, env)
     if options.guards:
         become = partial(_run_hermetic, options.guards, command, env, snapshot, options.socket)
     if not options.mask:
@@ -3702,72 +3659,59 @@ def _run(argv: Words) -> int:
     return _run_masked(become, redactor)
 
 
-def _run_options(own: Words) -> argparse.Namespace:
-    example = "  hotenv run -- ./deploy.sh --to production\n\nGuards (--no-network, ...): hotenv hermetic --help"
-    parser = _parser("run", "Run a command with the session's environment.", example, "[options] -- COMMAND [ARG...]")
-    add = parser.add_argument
-    add("--only", **_NAMES, help="hand over these alone: NAME,PREFIX*,... (no boundary)")
-    add("--isolated", action="store_true", help="start from an allowlist (PATH, HOME, TERM, ...)")
-    add("--pass", **_NAMES, dest="pass_through", help="with --isolated: these of yours too")
-    add("--define", **_REPEATED, metavar="NAME=VALUE", help="set a variable that is no secret: `ps` shows it")
-    add("--bin", **_REPEATED, metavar="DIR", help="put a directory before PATH")
-    add("--mask", action="store_true", help="hide the values in output to a file or a pipe")
-    add("--no-mask", **_NAMES, help="with --mask: let these be seen")
-    add("--optional", action="store_true", help="without a session, run the command as it is")
+def _run_options(own: Words) -> Namespace:
+    parser = _parser("run")
     if not {"-h", "--help"} & set(own):  # where a screen has no room for them
         _with_guards(parser)
     options = parser.parse_args(own)
+    options.passed = vars(options)["pass"]  # no name in Python
     guarded = options.profile or set(_ALLOWANCES) & set(_by_name(options.words))
     for wrong, message in (
             (options.words and not guarded, "no guard is on: see hotenv hermetic --help"),
-            (options.pass_through and not options.isolated, "--pass goes with --isolated"),
+            (options.passed and not options.isolated, "--pass goes with --isolated"),
             (any([text.find("=") < 1 for text in options.define]), "--define takes NAME=VALUE"),
             ("" in options.bin, "--bin takes a directory, and an empty name would be this one"),
             (options.no_mask and not options.mask, "--no-mask goes with --mask")):
         if wrong:
             raise _usage(f"run: {message}")
-    options.guards = _guard_words(options, os.environ) if guarded else []
+    options.guards = _guard_words(options) if guarded else []
     return options
 
 
 def _chosen(snapshot: Env, only: Sequence[str], option: str = "--only") -> Values:
     """The variables that an option names; a name that fits none is a usage error."""
-    for each in only:
-        if not any([_matches(name, [each]) for name in snapshot]):
-            import difflib
-            alike = {name.lower(): _shown(name) for name in snapshot}
-            near = difflib.get_close_matches(each.lower().rstrip("*"), alike, 5, 0.5) or [*alike][:5]
-            known = ", ".join([alike[name] for name in near]) or "nothing at all"
+    chosen: Values = {}
+    for each in only or ["*"]:
+        found = {name: snapshot[name] for name in snapshot if _matches(name, [each])}
+        if only and not found:
+            known = ", ".join(map(_shown, snapshot)) or "nothing at all"
             raise _usage(f"{option}: the session has no {_shown(each) or 'empty name'}, but {known}")
-    return {name: snapshot[name] for name in snapshot if not only or _matches(name, only)}
+        chosen.update(found)
+    return chosen
 
 
-def _dump(argv: Words) -> int:
-    parser = _parser("dump", "Print the session's environment.",
-                     "  hotenv dump --only TOKEN --format value | docker login --password-stdin")
-    parser.add_argument("--only", **_NAMES, help="print these alone: NAME,PREFIX*,...")
-    parser.add_argument("--format", metavar="FORMAT", choices=[*_FORMATS], default="plain", help="plain (KEY=VALUE), "
-                        "dotenv (to be parsed), sh (for eval), json, nul, names, value (one, raw)")
-    parser.add_argument("--json", action="store_const", dest="format", const="json", help="as --format json")
-    options = parser.parse_args(argv)
+def _dump(options: Namespace) -> int:
+    form = "json" if options.json else options.format
+    if form not in _FORMATS:
+        raise _usage(f"dump: --format takes one of {', '.join(_FORMATS)}")
     _harden()  # a core of ours would hold the values
     snapshot = fetch("dump", (), options.socket, peer_uid=options.peer_uid)
-    return _write(1, _formatted(_chosen(snapshot, options.only), options.format))
+    return _write(1, _formatted(_chosen(snapshot, options.only), form))
 
 
 def _server_of(session: _Session, peer_uid: int | None) -> tuple[socket.socket, int, str]:
     """A connection, the server's pid, and its state as in `ps` (T: stopped), or '' if it is not seen, or not ours."""
-    sock: socket.socket = _connect(session, peer_uid)
-    pid = _peer(sock)[0]
+    sock = _connect(session, peer_uid)
+    pid, state = _peer(sock)[0], ""
     if sys.platform != "linux":
         row = os.popen(f"ps -o state=,command= -p {pid}").read()
         return sock, pid, row[:1] * ("hotenv" in row)
     try:
         with open(f"/proc/{pid}/stat", errors="replace") as file:
-            name, state = file.read().split()[1:3]
+            state = file.read().partition(" (hotenv) ")[2][:1]
     except OSError:
-        return sock, pid, ""
-    return sock, pid, state * (name == "(hotenv)")
+        pass
+    return sock, pid, state
 
 
 def _look(session: _Session, peer_uid: int | None, about: Fields) -> None:
@@ -3783,12 +3727,11 @@ def _look(session: _Session, peer_uid: int | None, about: Fields) -> None:
     sock, pid, state = _server_of(session, peer_uid)
     sock.close()
     if state == "T":
-        raise session.unreachable(None, "its process is stopped (Ctrl-Z?): `fg`, or `stop` to end it")
-    # Without a state, somebody forwards for it: the socket's time is not the session's.
-    about.update({"pid": pid} if state else dict.fromkeys(["since", "ends"]), live=True)
+        raise session.unreachable(OSError(0, "its process is stopped (Ctrl-Z?): `fg`, or `stop` to end it"))
+    about.update(pid=pid if state else None, live=True)  # without a state, somebody forwards for it
 
 
-def _all_sessions(options: argparse.Namespace) -> list[_Session]:
+def _all_sessions(options: Namespace) -> list[Any]:
     """Every session of ours that left a socket, live or dead."""
     import glob
     if options.socket:
@@ -3801,25 +3744,18 @@ def _all_sessions(options: argparse.Namespace) -> list[_Session]:
     return [_Session(path) for path in sorted(paths)]
 
 
-def _status(argv: Words) -> int:
+def _status(options: Namespace) -> int:
     import json
-    parser = _parser("status", "Whether a session is live, and until when; its timer runs on.",
-                     "  hotenv status -q || pass show deploy/env | hotenv serve --background")
-    parser.add_argument("--all", action="store_true", help="all of yours, the dead ones too")
-    add = parser.add_mutually_exclusive_group().add_argument
-    add("--json", action="store_true", help="print JSON; times are seconds since 1970, or null")
-    add("-q", "--quiet", action="store_true", help="print nothing: the exit code says it")
-    options = parser.parse_args(argv)
-    found: list[Fields] = []
+    live, found = False, []
     failure = HotenvError(EXIT_NO_SESSION, "no session of yours is live")
-    sessions: list[Any] = [*_all_sessions(options)] if options.all else [None]  # None: the nearest
+    sessions = _all_sessions(options) if options.all else [None]  # None: the nearest
     for session in sessions:
         found.append({"live": False, **dict.fromkeys("directory socket marker pid since ends".split())})
         try:
             _look(session or _locate(options.socket), options.peer_uid, found[-1])
+            live = True
         except HotenvError as error:
             failure = failure if options.all else error
-    live = any([each["live"] for each in found])
     if options.quiet:
         return 0 if live else failure.code
     if options.json:
@@ -3842,10 +3778,7 @@ def _status_lines(found: Fields) -> str:
     return text
 
 
-def _stop(argv: Words) -> int:
-    parser = _parser("stop", "End this directory's session; returns when its files are gone.", "  hotenv stop")
-    parser.add_argument("--all", action="store_true", help="all of yours; clears what dead ones left")
-    options = parser.parse_args(argv)
+def _stop(options: Namespace) -> int:
     sessions = _all_sessions(options) if options.all else [_locate(options.socket)]
     if not sessions:
         raise HotenvError(EXIT_NO_SESSION, "no session of yours is left: nothing to stop")
@@ -3855,9 +3788,9 @@ def _stop(argv: Words) -> int:
             _end_session(session, options.peer_uid)
         except HotenvError as error:
             if options.all and error.code == EXIT_UNREACHABLE:
-                marker = os.path.join(_tried(os.readlink, session.path[:-len(".sock")]) or "", MARKER)
-                if _tried(_read_marker, marker) == session.path:
-                    _tried(os.unlink, marker)
+                about: Fields = {}
+                _tried(_look, session, options.peer_uid, about)  # it tells where the marker is
+                _tried(os.unlink, about.get("marker") or "")
                 _remove_socket(session.path)
             else:
                 _say(str(error))
@@ -3887,44 +3820,32 @@ def _end_session(session: _Session, peer_uid: int | None) -> None:
         time.sleep(0.005)
 
 
-def _shellenv(argv: Words) -> int:
+def _shellenv(options: Namespace) -> int:
     import shlex
-    example = ('  eval "$(python3 ~/trusted/hotenv.py shellenv)"      # ~/.profile, ~/.bashrc or ~/.zshrc\n'
-               "  python3 ~/trusted/hotenv.py shellenv fish | source  # ~/.config/fish/config.fish")
-    parser = _parser("shellenv", "Print a shell function that runs this file, compiled once.", example, "[SHELL]")
-    parser.add_argument("shell", nargs="?", default="sh", choices="sh bash zsh fish".split())
-    shell, path = parser.parse_args(argv).shell, os.path.realpath(__file__)
+    path = os.path.realpath(__file__)
     # By the loader that `import` has, so that a .pyc serves; by its path, so that it is this file.
     program = ("import sys; from _frozen_importlib_external import SourceFileLoader as Loader; "
                f"hotenv = sys.modules['hotenv'] = type(sys)('hotenv'); hotenv.__file__ = {path!r}; "
                f"Loader('hotenv', {path!r}).exec_module(hotenv); sys.exit(hotenv.main())")
     words = " ".join(map(shlex.quote, [sys.executable or "python3", "-I", "-S", "-c", program]))
-    if shell == "fish":
+    if options.shell == "fish":
         return _write(1, "function hotenv; " + words.replace("\\", "\\\\") + " $argv; end\n")
     return _write(1, f'hotenv() {{ {words} "$@"; }}\n')
 
 
 def _hermetic(argv: Words) -> int:
     """Every error of ours is 1 here: 2 says that something was blocked."""
-    summary = "Run a program without network, subprocesses, writes or native code; more: hotenv help hermetic"
-    example = "  hotenv hermetic --no-network --trace -- pip download requests"
-    parser = _with_guards(_parser("hermetic", summary, example, "[GUARDS] -- TARGET [ARG...]"))
+    parser = _with_guards(_parser("hermetic"))
     try:
         own, target = _split("hermetic", argv)
-        _run_hermetic(_guard_words(parser.parse_args(own), os.environ), target, _host_environment())
+        _run_hermetic(_guard_words(parser.parse_args(own)), target, _host_environment())
     except HotenvError as error:
         raise HotenvError(1, str(error)) from None
 
 
-def _mcp(argv: Words) -> int:
-    parser = _parser("mcp", "Shells with the session's environment for an agent, masked: MCP on stdio.",
-                     "  claude mcp add hotenv -- python3 hotenv.py mcp --audit ~/hotenv-audit.log")
-    add = parser.add_argument
-    add("--policy", metavar="FILE", type=_load_policy, help='{"allow": [...], "deny": [...]}: first words; advisory')
-    add("--audit", metavar="FILE", help="append a JSON line at the start and end of each command")
-    add("--remote", **_REPEATED, metavar="NAME=CMD", help="let the agent open a shell by CMD, such as `ssh -T host`")
-    add("--no-mask", **_NAMES, help="let these values be seen: NAME,PREFIX*,...")
-    options = parser.parse_args(argv)
+def _mcp(options: Namespace) -> int:
+    if options.policy is not None:
+        options.policy = _load_policy(options.policy)
     options.remote = dict([text.partition("=")[::2] for text in options.remote])
     if not all([*options.remote, *options.remote.values()]):
         raise _usage("mcp: --remote takes NAME=CMD")
