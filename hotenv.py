@@ -57,15 +57,17 @@ if TYPE_CHECKING:
     import socket
     import threading
     from argparse import Namespace
+    from mmap import mmap
     from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Mapping, NoReturn, Sequence
-    from typing import Tuple, Union
+    from typing import Union
 
     Bytes = Union[bytes, bytearray]
     Env = Mapping[str, str]
     Fields = Dict[str, Any]
     Scanner = Callable[[str, int], Any]
+    Strings = Iterable[str]
     Values = Dict[str, str]
-    Waits = Generator[Tuple[Any, ...], None, None]
+    Waits = Generator[Any, None, None]
     Words = List[str]
 
 __version__ = "1.1.0"
@@ -137,6 +139,11 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+def _decoded(raw: Bytes) -> str:
+    """Bytes of the environment as text, from which _encoded makes them again."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
 def _shown(text: str) -> str:
     """`text` as a terminal or a log may see it: what is not printable as its Python escape."""
     if text.isprintable():
@@ -181,7 +188,7 @@ def _write(descriptor: int, text: str, what: str = "the output") -> int:
             left = left[os.write(descriptor, left):]
     except OSError as error:
         if error.errno != errno.EPIPE:
-            raise _system_error(error, f"cannot write {what}") from None
+            raise _system_error(error, "cannot write " + what) from None
     return 0
 
 
@@ -209,7 +216,7 @@ def _parse_duration(text: str) -> float:
 
 def _as_utf8(word: str) -> str:
     """An argument as text that stands for its bytes whatever the locale, as _encoded has it."""
-    return os.fsencode(word).decode("utf-8", "surrogateescape")
+    return _decoded(os.fsencode(word))
 
 
 def _names(text: str) -> Words:
@@ -245,7 +252,8 @@ Shells with the session's environment for an agent, masked: MCP on stdio.
 Print a shell function that runs this file, compiled once.
   eval "$(python3 ~/trusted/hotenv.py shellenv)"      # ~/.profile, ~/.bashrc or ~/.zshrc
   python3 ~/trusted/hotenv.py shellenv fish | source  # ~/.config/fish/config.fish"""}
-# The commands that have an option, how it is typed, what it takes (or -), and what it does; guards are with hermetic.
+# The commands that have an option, (those) whose help has no room for it, how it is typed,
+# what it takes, or -, and what it does.
 _OPTIONS = """\
 run dump status stop mcp | --socket | PATH | ask this; else $HOTENV_SOCKET, else by .hotenv
 run dump status stop mcp | --peer-uid | N | also believe a server of this user id
@@ -277,42 +285,62 @@ mcp | --audit | FILE | append a JSON line at the start and end of each command
 mcp | --remote | NAME=CMD | let the agent open a shell by CMD, such as `ssh -T host`
 mcp | --no-mask | NAMES | let these values be seen: NAME,PREFIX*,...
 shellenv | shell | SHELL | sh, bash, zsh or fish
+hermetic (run) | --no-network | GUARD | no connection, no name looked up
+hermetic (run) | --allow-localhost | GUARD | except this machine (127.0.0.0/8, ::1)
+hermetic (run) | --allow-domain | D | except D and what ends in .D
+hermetic (run) | --no-subprocess | GUARD | no other program, no fork
+hermetic (run) | --fs-readonly | PATH | write nothing; read only below the current directory, or PATH \
+(--fs-readonly=/ reads anything)
+hermetic (run) | --fs-write | PATH | except below PATH
+hermetic (run) | --strict-imports | GUARD | no native code but Python's own; no ctypes, cffi
+hermetic (run) | --trace | GUARD | a line on stderr for each blocked action
+hermetic (run) | --profile | NAME | %(choices)s
 """
+_PROFILES = {"net-hermetic": "no-network allow-localhost", "exec-deny": "no-subprocess", "fs-readonly": "fs-readonly=.",
+             "strict-imports": "strict-imports", "all": "no-network no-subprocess fs-readonly=. strict-imports"}
 _REPEATED = {"type": _as_utf8, "action": "append", "default": []}
+_GUARD = {"action": "append", "dest": "words", "default": []}
 _TAKEN: dict[str, Fields] = {  # how it is read (NAMES with commas, repeated, or both); what is not here, as it is
     "-": {"action": "store_true"}, "DUR": {"type": _parse_duration}, "N": {"type": int},
-    "SHELL": {"nargs": "?", "choices": "sh bash zsh fish".split()}, "DIR": _REPEATED, "NAME=VALUE": _REPEATED,
-    "NAME=CMD": _REPEATED, "NAMES": {"type": _names, "action": "extend", "default": []}}
+    "SHELL": {"nargs": "?", "choices": "sh bash zsh fish".split()},
+    "FORMAT": {"choices": "plain dotenv sh json nul names value".split()}, "DIR": _REPEATED, "NAME=VALUE": _REPEATED,
+    "NAME=CMD": _REPEATED, "NAMES": {"type": _names, "action": "extend", "default": []},
+    "NAME": {"action": "append", "default": [], "choices": _PROFILES},
+    "GUARD": {"action": "append_const", "dest": "words", "default": [], "const": ""}, "D": _GUARD,
+    "--fs-write": _GUARD, "--fs-readonly": {**_GUARD, "nargs": "?", "const": "."}}
 
 
 def _parser(command: str, where: str = "") -> argparse.ArgumentParser:
     """A parser of a command's options; HotenvError for wrong words, which stand where `where` says."""
     import argparse
 
-    class Parser(argparse.ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            import difflib
-            unknown = message.partition("unrecognized arguments: ")[2]
-            hint = f"see: {_invocation()} {command} --help"
-            if command == "serve":
-                hint += f"; its input comes from stdin: {_invocation()} serve < secrets.env"
-            for near in difflib.get_close_matches(unknown, self._option_string_actions, 1):
-                hint = f"did you mean {near}?"
-            raise _usage(f"{where or command}: {_shown(message)}; {hint}")
-
-        def print_help(self, file: Any = None) -> None:
-            _write(1, self.format_help())
+    def error(message: str) -> NoReturn:
+        import difflib
+        unknown = message.partition("unrecognized arguments: ")[2]
+        hint = f"see: {_invocation()} {command} --help"
+        if command == "serve":
+            hint += f"; its input comes from stdin: {_invocation()} serve < secrets.env"
+        for near in difflib.get_close_matches(unknown, parser._option_string_actions, 1):
+            hint = f"did you mean {near}?"
+        raise _usage(f"{where or command}: {_shown(message)}; {hint}")
 
     usage, summary, example = _COMMANDS[command].split("\n", 2)
-    parser = Parser(None, f"hotenv {usage}", summary, f"example:\n{example}", allow_abbrev=False, add_help=not where,
-                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        None, "hotenv " + usage, summary, "example:\n" + example, allow_abbrev=False, add_help=not where,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.error = error  # type: ignore[method-assign]
     parser.set_defaults(timeout=IDLE_TIMEOUT, max_age=MAX_DURATION, format="plain", shell="sh")
     either = parser.add_mutually_exclusive_group()  # how much is told: at most one of these
     for line in _OPTIONS.splitlines():
         commands, typed, takes, told = line.split(" | ")
         group = either if typed in ("-q --quiet", "-v --verbose", "--json") else parser
-        if command in commands.split():
-            group.add_argument(*typed.split(), help=told, **_TAKEN.get(takes, {})).metavar = takes
+        if command in commands:
+            action = group.add_argument(*typed.split(), help=told, **_TAKEN.get(typed, _TAKEN.get(takes, {})))
+            action.metavar = takes
+            if action.dest == "words":  # a guard: all of them become words, as they are typed
+                action.const, action.type = action.const or typed[2:], f"{typed[2:]}={{}}".format
+            if f"({command})" in commands:
+                action.help = argparse.SUPPRESS
     return parser
 
 
@@ -386,10 +414,10 @@ class _Template:
 def _parse_entries(source: str | bytes) -> Iterator[tuple[str, Any]]:
     """The (name, value) of each statement; HotenvError 7 at the first that is none."""
     import re
-    text = source.decode("utf-8", "surrogateescape") if isinstance(source, bytes) else source
+    text = _decoded(source) if isinstance(source, bytes) else source
     text = text[text.startswith("\ufeff"):].replace("\r\n", "\n").replace("\r", "\n")  # less a BOM
     if (not text.isascii() or "\0" in text) and (wrong := re.search("[\0\ud800-\udfff]", text)):
-        raise _dotenv_error(text, wrong.start(), "NUL or invalid UTF-8, which no environment can hold: save it as UTF-8")
+        raise _dotenv_error(text, wrong.start(), "NUL or invalid UTF-8, which no environment holds: save it as UTF-8")
     text += "\n"  # so that each statement ends with one
     statement = re.compile(_STATEMENT).match
     known = set()  # for `export NAME`
@@ -463,14 +491,16 @@ def resolve_env(entries: Env | Iterable[tuple[str, Any]], host: Env,
     earlier entry set, or `host` has; with `prompt`, a bare `?text` is `prompt("text")`, and a `?` `prompt(name)`."""
     if hasattr(entries, "items"):
         entries = [(name, _Template(text, "", (text, 0, name))) for name, text in entries.items()]
-    room, passes = [MAX_EXPANSION], [True]
+    room = [MAX_EXPANSION]
+    passes = [True]
     if prompt:  # a mistake in the last entry comes before the first question
-        entries, passes = list(entries), [False, True]
+        entries = list(entries)
+        passes = [False, True]
     for used in passes:
         env: Values = {}
         for name, value in entries:
             if isinstance(value, _Template):
-                if used and prompt and value.raw.startswith("?") and not value.quote:
+                if used and prompt and (value.quote + value.raw).startswith("?"):
                     value = prompt(value.raw[1:].strip() or name)
                 else:
                     value = value.expand(env, host, room, used)
@@ -483,8 +513,8 @@ def parse_dotenv(text: str | bytes, host: Env = {}) -> Values:
     return resolve_env(_parse_entries(text), host)
 
 
-def build_isolated_env(source: Env, pass_through: Iterable[str] = (), define: Env = {},
-                       bin_paths: Iterable[str] = ()) -> Values:
+def build_isolated_env(source: Env, pass_through: Strings = (), define: Env = {},
+                       bin_paths: Strings = ()) -> Values:
     """A child's environment from an allowlist: essentials and `pass_through` from `source` where it
     has them, then `define`, then `bin_paths` before PATH. Nothing is checked or cleaned."""
     env = {name: source[name] for name in (*ESSENTIALS, *pass_through) if name in source}
@@ -494,29 +524,22 @@ def build_isolated_env(source: Env, pass_through: Iterable[str] = (), define: En
     return env
 
 
-def _matches(name: str, patterns: Iterable[str]) -> bool:
+def _matches(name: str, patterns: Strings) -> bool:
     """Is it one of these names, or does it begin with one that ends in `*`?"""
     return any([name == each or each.endswith("*") and name.startswith(each[:-1]) for each in patterns])
 
 
-def _as_bytes(env: Env) -> dict[bytes, bytes]:
-    return {_encoded(name): _encoded(value) for name, value in env.items()}
-
-
 def _host_environment() -> Values:
     """What we were started with, as _encoded takes it, less the LC_CTYPE that Python itself sets (PEP 538)."""
-    env = {name.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape")
-           for name, value in os.environb.items()}
+    env = {_decoded(name): _decoded(value) for name, value in os.environb.items()}
     if env.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8") and not env.get("LC_ALL"):
-        given, value = "", env.pop("LC_CTYPE")
-        try:
-            with open("/proc/self/environ", errors="surrogateescape") as file:
-                given, value = ("\0" + file.read()).partition("\0LC_CTYPE=")[1:]
-        except OSError:  # no /proc: Python set it, if the locale was its reason for UTF-8 mode too
-            if not sys.flags.utf8_mode or "PYTHONUTF8" in env:
-                given = value
-        if given:
-            env["LC_CTYPE"] = value.partition("\0")[0]
+        started = _tried(_content, "/proc/self/environ")
+        given = not sys.flags.utf8_mode or "PYTHONUTF8" in env  # else the locale was its reason too
+        if started is not None:  # there it can be seen
+            _, given, value = (b"\0" + started).partition(b"\0LC_CTYPE=")
+            env["LC_CTYPE"] = _decoded(value.partition(b"\0")[0])
+        if not given:
+            del env["LC_CTYPE"]
     return env
 
 
@@ -528,13 +551,11 @@ MARKER = ".hotenv"
 
 def _ours(uid: int) -> bool:
     """Is it our user id? In a user namespace that maps only some, strangers have the overflow uid."""
-    if not uid == os.geteuid() == OVERFLOW_UID:
+    if uid != os.geteuid() or uid != OVERFLOW_UID:
         return uid == os.geteuid()
-    try:
-        with open("/proc/self/uid_map") as file:
-            return "4294967295" in file.read()  # all of them, as one range
-    except OSError:
-        return True  # no /proc, or no user namespaces in this kernel
+    known = _tried(_content, "/proc/self/uid_map")
+    # All of them, as one range; so it is, too, without a /proc, or user namespaces in this kernel.
+    return known is None or b"4294967295" in known
 
 
 def _runtime_base() -> str:
@@ -548,7 +569,8 @@ def _runtime_base() -> str:
 
 def _runtime_dir() -> str:
     """The runtime directory: made if missing, and private whatever the umask."""
-    base, previous = _runtime_base(), os.umask(0o077)
+    base = _runtime_base()
+    previous = os.umask(0o077)
     try:
         if not os.path.lexists(base):  # under guards of our own, even an attempt would be refused
             os.makedirs(base, 0o700, exist_ok=True)
@@ -576,18 +598,19 @@ def _find_marker() -> str | None:
 
 def _read_marker(path: str, directory: int | None = None) -> str:
     """The socket path in a marker that is ours or root's, as is every link that leads to it."""
-    shown, target = _shown(os.path.abspath(path)), path
+    shown = _shown(os.path.abspath(path))
+    target = path
     try:
         for _ in range(40):  # as many links as the kernel follows
-            found = os.stat(target, dir_fd=directory, follow_symlinks=False)
+            found = os.lstat(target, dir_fd=directory)
             if found.st_uid and not _ours(found.st_uid):
-                reason = f"{shown} is somebody else's (uid {found.st_uid}): not believed. "
-                raise _NotBelieved(EXIT_SYSTEM, reason + "Or name its socket: --socket PATH --peer-uid N")
+                raise _NotBelieved(EXIT_SYSTEM, f"{shown} is somebody else's (uid {found.st_uid}): not believed. Or "
+                                                "name its socket: --socket PATH --peer-uid N")
             if not stat.S_ISLNK(found.st_mode):
                 break
             target = os.path.join(os.path.dirname(target), os.readlink(target, dir_fd=directory))
         if not stat.S_ISREG(found.st_mode):  # before it is opened: that does something to a device
-            raise HotenvError(EXIT_SYSTEM, f"{shown} is not a regular file: move it away")
+            raise HotenvError(EXIT_SYSTEM, shown + " is not a regular file: move it away")
         descriptor = os.open(target, os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
         same = os.path.samestat(os.fstat(descriptor), found)  # else it was replaced just now
         content = os.read(descriptor, MAX_MARKER + 1) * same
@@ -595,10 +618,10 @@ def _read_marker(path: str, directory: int | None = None) -> str:
     except OSError as error:
         if not os.path.lexists(path):
             raise HotenvError(EXIT_NO_SESSION, f"no session: {shown} has just gone") from None
-        raise _system_error(error, f"cannot read {shown}") from None
+        raise _system_error(error, "cannot read " + shown) from None
     lines = [*filter(bytes.strip, content.split(b"\n"))]
     if len(lines) != 1 or not lines[0].startswith(b"socket=/") or b"\0" in content or len(content) > MAX_MARKER:
-        raise HotenvError(EXIT_ARTIFACT, f"{shown} is damaged (not one socket=<absolute path>): remove it")
+        raise HotenvError(EXIT_ARTIFACT, shown + " is damaged (not one socket=<absolute path>): remove it")
     return os.fsdecode(lines[0][len(b"socket="):])
 
 
@@ -620,11 +643,12 @@ class _SessionFiles:
 
     def __init__(self) -> None:
         self.id = os.urandom(4).hex()
-        self.base, self.project = _runtime_base(), -1
+        self.project = -1
+        self.base = path = _runtime_base()
         self.link = os.path.join(self.base, self.id)
         self.path = self.link + ".sock"
         self.found: os.stat_result | None = None  # the socket file, once it is bound
-        self.made, path = [], self.base  # directories, for a start that comes to nothing
+        self.made = []  # directories, for a start that comes to nothing
         while not os.path.lexists(path):
             self.made.append(path)
             path = os.path.dirname(path)
@@ -665,7 +689,7 @@ class _SessionFiles:
         try:
             old = force and not os.path.islink(MARKER) and _tried(_read_marker, MARKER)
             with open(aside, "xb") as file:
-                file.write(b"socket=" + os.fsencode(self.path) + b"\n")
+                file.write(b"socket=%s\n" % os.fsencode(self.path))
             if not force:
                 try:
                     return os.link(aside, MARKER)
@@ -751,23 +775,21 @@ def _json_object(line: Bytes, scan: Scanner) -> Fields:
     return {}
 
 
-def _encode_request(command: str, args: Iterable[str]) -> bytes:
+def _encode_request(command: str, args: Strings) -> bytes:
     """A request that the server takes: of arguments that are too long, as many as fit."""
     if command != "run":
         return b'{"command":"dump"}\n'
-    listed, room = [], MAX_REQUEST - len('{"command":"run","args":["..."]}')
-    for quoted in map(_json_quoted, args):
-        room -= len(quoted) + 1
-        if room < 0:
-            break
-        listed.append(quoted)
-    return b'{"command":"run","args":[%s]}\n' % (",".join(listed) or '"..."').encode("ascii")
+    # Only between two of them stands `","`: before a quote within one there is a backslash.
+    listed = (",".join(map(_json_quoted, args)) + ',"')[:MAX_REQUEST - len('{"command":"run","args":[]}')]
+    listed = listed.rpartition('","')[0] or '"...'
+    return b'{"command":"run","args":[%s"]}\n' % listed.encode("ascii")
 
 
 def _decode_request(line: bytes, scan: Scanner) -> tuple[str, Words]:
     """The command of a request, and its words for the log; ValueError with what is wrong."""
     request = _json_object(line, scan)
-    command, args = request.get("command"), request.get("args")
+    command = request.get("command")
+    args = request.get("args")
     if command == "dump":
         return command, ["-"]
     if command != "run":
@@ -777,21 +799,16 @@ def _decode_request(line: bytes, scan: Scanner) -> tuple[str, Words]:
     return command, args
 
 
-def _encode_message(message: Mapping[str, object]) -> bytes:
-    import json
-    return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
-
-
 def _decode_snapshot(data: Bytes) -> Values:
     """The environment in an answer; HotenvError 9 for whatever is none. Only a message is shown."""
     whole = len(data) <= MAX_RESPONSE and data.find(b"\n") == len(data) - 1
     answer = _json_object(data if whole else b"", _scan_json)
-    if isinstance(answer.get("error"), str):
+    if answer.get("error"):
         message = _shown(f"{answer['error']}: {answer.get('message')}"[:1000])
-        raise HotenvError(EXIT_ARTIFACT, f"the session refused the request: {message}")
+        raise HotenvError(EXIT_ARTIFACT, "the session refused the request: " + message)
     if not _is_environment(answer.get("env")):
-        limit = f"up to {MAX_RESPONSE >> 20} MiB"
-        raise HotenvError(EXIT_ARTIFACT, f"the answer is no line of JSON {limit}, or no environment that a process can have")
+        raise HotenvError(EXIT_ARTIFACT, f"the answer is no line of JSON up to {MAX_RESPONSE >> 20} MiB, "
+                                         "or no environment that a process can have")
     env: Values = answer["env"]
     return env
 
@@ -810,6 +827,7 @@ def _is_environment(env: Any) -> bool:
 # The loop that hands out the snapshot, its timers, signals and request log. Knows nothing of dotenv.
 
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # counts suspend; on macOS the second does
+_ENDS = {_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT}  # of a session, cleanly
 
 
 def _now() -> float:
@@ -907,7 +925,7 @@ class _Server:
             if now >= self.end:
                 return "ended: --max-age is over"
             if now >= self.deadline:
-                return f"ended: idle for {_duration(self.idle)}"
+                return "ended: idle for " + _duration(self.idle)
             for key, _ in events:
                 if key.data:
                     self.go_on(key.data)
@@ -920,7 +938,7 @@ class _Server:
                     self.wait(visit, None)
                 self.next_look = now + (TICK / 10 if self.waiting else TICK)
                 if lost := self.files.lost():
-                    return f"ended: {lost}"
+                    return "ended: " + lost
 
     def accept(self) -> None:
         """Answers one client after the other: most have sent their request already."""
@@ -956,8 +974,7 @@ class _Server:
     def visit(self, sock: socket.socket) -> Waits:
         """All that is done with a client. Each yield is a wait: for the socket, to read (1) or to
         write (2), and until when."""
-        give_up, line = 0.0, b""
-        newline = rest = b""
+        give_up, line, newline, rest = 0.0, b"", b"", b""
         try:
             while not newline and len(line) <= MAX_REQUEST:
                 try:
@@ -991,10 +1008,9 @@ class _Server:
                 self.log.request(*request)
             if rest or not newline:  # it may still be sending: to close now would reset it
                 sock.shutdown(_socket.SHUT_WR)
-                give_up = _now() + REQUEST_TIME
-                yield sock, 1, give_up
-                while sock.recv(1 << 16, _socket.MSG_DONTWAIT):  # thrown away
-                    yield sock, 1, give_up
+                while data:
+                    yield sock, 1, now + REQUEST_TIME
+                    data = sock.recv(1 << 16, _socket.MSG_DONTWAIT)  # thrown away
         except OSError:
             pass  # it has gone
         finally:
@@ -1014,7 +1030,7 @@ class _Server:
                     raise ValueError("a program under guards gets no secrets but its own")
             return self.response, _decode_request(line, self.scan)
         except ValueError as error:
-            return _encode_message({"error": "BAD_REQUEST", "message": str(error)}), None
+            return b'{"error":"BAD_REQUEST","message":%s}\n' % _json_quoted(str(error)).encode("ascii"), None
         except Exception:  # a bug of ours ends one request; what it says may hold what was sent
             return b'{"error":"INTERNAL","message":"this is a bug in hotenv"}\n', None
 
@@ -1046,17 +1062,22 @@ def _harden() -> None:
     """No core dumps; where the system offers it, neither traceable nor readable in /proc by the same user."""
     import resource
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _call_c("prctl", 4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+    _tried(_ask_c, "prctl", 4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
     if sys.platform == "darwin":
-        _call_c("ptrace", 31, 0, 0, 0)  # PT_DENY_ATTACH
+        _tried(_ask_c, "ptrace", 31, 0, 0, 0)  # PT_DENY_ATTACH
 
 
-def _call_c(function: str, *arguments: int | bytes) -> None:
+def _ask_c(function: str, *args: Any) -> int:
+    """What a function of the C library returns. OSError: there is none, or the system refuses."""
     try:
-        import ctypes
-        getattr(ctypes.CDLL(None), function)(*arguments)
-    except (ImportError, OSError, AttributeError):
-        pass  # an interpreter without ctypes, a system without the function
+        import ctypes  # a Python can be built without
+        word = ctypes.c_void_p.from_param  # of bytes, their address
+        result: int = getattr(ctypes.CDLL(None), function)(*map(word, args))
+    except (ImportError, AttributeError):
+        result = -1
+    if result < 0:
+        raise OSError(function)
+    return result
 
 
 # ==== client ==========================================================================================================
@@ -1068,7 +1089,7 @@ class _Session:
 
     def __init__(self, path: str, advice: str = "") -> None:
         self.path = path
-        self.advice = advice or f"start one with: {_invocation()} serve < secrets.env (--force replaces this one)"
+        self.advice = advice
 
     def unreachable(self, error: OSError) -> HotenvError:
         told = {errno.ENOENT: "there is no such socket", errno.ECONNREFUSED: "nobody answers there any more"}
@@ -1076,13 +1097,15 @@ class _Session:
         return HotenvError(EXIT_UNREACHABLE, f"cannot reach the session at {_shown(self.path)}: {why}; {self.advice}")
 
 
-def fetch(command: str = "dump", args: Sequence[str] = (), socket_path: str | None = None, *,
-          peer_uid: int | None = None) -> dict[str, str]:
+def fetch(command: str = "dump", args: Strings = (), socket_path: str | None = None, *,
+          peer_uid: int | None = None) -> Values:
     """The environment of the session that is found from here, or that listens at `socket_path`. The
     code of HotenvError is 3 if there is none, 4 if nobody answers, 8 or 9 if it is not believed."""
-    session, give_up = _locate(socket_path), time.monotonic() + EXCHANGE_TIME
+    session = _locate(socket_path)
+    give_up = time.monotonic() + EXCHANGE_TIME
     sock = _connect(session, peer_uid)
-    answer, chunk = bytearray(), b"?"
+    answer = bytearray()
+    chunk = b"?"
     try:
         _tried(sock.sendall, _encode_request(command, args))  # refused, the answer may say why
         while chunk and len(answer) <= MAX_RESPONSE:  # its end follows its log line and time stamp
@@ -1105,10 +1128,10 @@ def _locate(socket_path: str | None = None) -> _Session:
         return _Session(socket_path, "without --socket the directory's is asked")
     if path := os.environ.get("HOTENV_SOCKET"):
         return _Session(path, "`unset HOTENV_SOCKET` to find the directory's")
+    advice = f"start one with: {_invocation()} serve < secrets.env"
     if marker := _find_marker():
-        return _Session(_read_marker(marker))
-    raise HotenvError(EXIT_NO_SESSION, f"no session: no {MARKER} in this directory or above; "
-                                       f"start one with: {_invocation()} serve < secrets.env")
+        return _Session(_read_marker(marker), advice + " (--force replaces this one)")
+    raise HotenvError(EXIT_NO_SESSION, f"no session: no {MARKER} in this directory or above; {advice}")
 
 
 def _connect(session: _Session, peer_uid: int | None = None) -> Any:
@@ -1116,8 +1139,8 @@ def _connect(session: _Session, peer_uid: int | None = None) -> Any:
     give_up = time.monotonic() + EXCHANGE_TIME
     sock: Any = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
+        sock.settimeout(EXCHANGE_TIME)
         while True:
-            sock.settimeout(max(0.001, give_up - time.monotonic()))
             try:
                 _at_address(session.path, sock.connect)
                 break
@@ -1140,61 +1163,54 @@ def _connect(session: _Session, peer_uid: int | None = None) -> Any:
 # Become the command: same process, same terminal, same signals, same status.
 
 
-def _default_signals() -> None:
-    """Python ignores these two, and what is ignored stays so in a child."""
-    _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
-    _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
-
-
-def _places(command: bytes, path: bytes) -> list[bytes]:
-    """Where a command may lie. os.execvpe and shutil import more: `run` would miss 1.3, `http --version` 1.15."""
-    return [command] if b"/" in command else [os.path.join(each, command) for each in path.split(b":")]
-
-
 def _which(name: str, path: str) -> str:
     """The program that a name means, or ''; a path means itself."""
     if "/" in name:
         return name
-    for place in _places(os.fsencode(name), _encoded(path)):
+    for each in _encoded(path).split(b":"):  # with shutil, `http --version` would miss 1.15
+        place = os.path.join(each, os.fsencode(name))
         if os.path.isfile(place) and os.access(place, os.X_OK):
             return os.fsdecode(place)
     return ""
 
 
-def _exec(argv: Sequence[str], env: Env, place: bytes = b"") -> NoReturn:
+def _exec(argv: Words, env: Env, place: bytes = b"") -> NoReturn:
     """Replaces this process, by what lies at `place` if that is known; else a HotenvError says why it could not."""
-    command, raw, words = argv[0], _as_bytes(env), [*map(os.fsencode, argv)]
-    places = [place] if place else _places(words[0], raw.get(b"PATH", os.defpath.encode()))
-    _default_signals()
+    command = argv[0]
+    words = [*map(os.fsencode, argv)]
+    raw = {_encoded(name): _encoded(value) for name, value in env.items()}
+    places = [place or words[0]]
+    if b"/" not in places[0]:  # os.execvpe imports more: `run` would miss 1.3
+        path = raw.get(b"PATH", os.defpath.encode())
+        places = [os.path.join(each, words[0]) for each in path.split(b":")]
+    # Python ignores these two, and what is ignored stays so.
+    _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
+    _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
     try:
         there = [*filter(os.path.exists, places)]
-        error = [_attempt(place, words, raw) for place in there or places[:1]][0]
-        reason = error.strerror or ""
-        if there and error.errno == errno.ENOENT:
+        first: Any = None
+        for place in there or places[:1]:
+            try:
+                os.execve(place, words, raw)
+            except OSError as error:
+                first = first or error
+                if error.errno == errno.ENOEXEC:  # a script without a first line, as execvp has it
+                    _tried(os.execve, b"/bin/sh", [b"/bin/sh", place, *words[1:]], raw)
+        reason = first.strerror
+        if there and first.errno == errno.ENOENT:
             reason = "the interpreter or the loader that it needs is missing"
-            file = _tried(open, there[0], newline="\n", errors="replace")
-            line = file.readline(4096).strip(" \n") if file else ""  # a \r at its end is what may be wrong
-            if line.startswith("#!"):
+            line = _decoded(_tried(_content, there[0], 4096) or b"").split("\n")[0].strip(" ")
+            if line.startswith("#!"):  # a \r at its end is what may be wrong
                 reason = f"the interpreter in its first line, {_shown(line[2:])}, is missing"
         elif not there and "/" not in command:
             reason = "not found on PATH (builtins, aliases and `a && b` are a shell's: run -- sh -c '...')"
-        elif error.errno == errno.E2BIG and raw:
+        elif first.errno == errno.E2BIG and raw:
             size, name = max(zip(map(len, raw.values()), raw))
             reason += f"; of {len(raw)} variables, {_shown(os.fsdecode(name))} is the largest, with {size} bytes"
     except ValueError:
         reason = "it is empty, or holds a NUL"
     _signal.signal(_signal.SIGPIPE, _signal.SIG_IGN)  # we live on, if only to say why
     raise HotenvError(EXIT_SYSTEM, f"cannot run {_shown(command)}: {reason}")
-
-
-def _attempt(place: bytes, words: list[bytes], env: dict[bytes, bytes]) -> OSError:
-    """Become what lies there, or return why not."""
-    try:
-        os.execve(place, words, env)
-    except OSError as error:
-        if error.errno != errno.ENOEXEC or place == b"/bin/sh":
-            return error
-    return _attempt(b"/bin/sh", [b"/bin/sh", place, *words[1:]], env)  # a script without a first line, as execvp has it
 
 
 # ==== redaction =======================================================================================================
@@ -1216,18 +1232,19 @@ undefined us-east-1 us-west-2 user users utf-8 utf8 verbose warn warning yes
 """  # everyday words: to hide one would harm output, and protect nothing
 
 
-# What stands for a character, row by row: in JSON of PHP and of Go, in a repr() within the one quote
+# What stands for a character, row by row: nothing else, in JSON of PHP and of Go, in a repr() within the one quote
 # and the other, in HTML (three rows), for dash and `set -x`, shlex.quote, `declare -p` of bash.
-_ESCAPES_OF_OTHERS = rb"""/ \/
-< \u003c > \u003e & \u0026
-' \'
-\' '
-& &amp; < &lt; > &gt;
-& &amp; < &lt; > &gt; " &quot; ' &#x27;
-& &amp; < &lt; > &gt; " &#34; ' &#39;
-' '\''
-' '"'"'
-\ \\ " \" $ \$ ` \`"""
+_ESCAPES_OF_OTHERS = rb"""
+/|\/
+<|\u003c >|\u003e &|\u0026
+'|\'
+\'|'
+&|&amp; <|&lt; >|&gt;
+&|&amp; <|&lt; >|&gt; "|&quot; '|&#x27;
+&|&amp; <|&lt; >|&gt; "|&#34; '|&#39;
+'|'\''
+'|'"'"'
+\|\\ "|\" $|\$ `|\`"""
 
 
 def _spellings(text: str) -> Iterator[bytes]:
@@ -1236,21 +1253,20 @@ def _spellings(text: str) -> Iterator[bytes]:
     import re
     from base64 import b64encode
     raw = _encoded(text)
-    shown = json.dumps(text), json.dumps(text, ensure_ascii=False), repr(text), ascii(text), repr(raw)[1:]
-    for coded in {raw, *[_encoded(each[1:-1]) for each in shown]}:
-        yield coded
+    for quoted in {f"'{text}'", json.dumps(text), json.dumps(text, ensure_ascii=False),
+                   repr(text), ascii(text), repr(raw)[1:]}:
         for row in _ESCAPES_OF_OTHERS.splitlines():
-            escaped, words = coded, row.split()
-            for plain, escape in zip(words[::2], words[1::2]):
+            escaped = _encoded(quoted[1:-1])
+            for pair in row.split():
+                plain, escape = pair.split(b"|")
                 escaped = escaped.replace(plain, escape)
             yield escaped
     yield from (raw.hex().encode(), os.path.normpath(raw))  # the last in a path
-    for offset in range(3):  # also within other base64, as user:secret
-        shared = (offset * 8 + 5) // 6  # its characters that hold bits of what comes before
-        known = (offset + len(raw)) * 8 // 6 - shared  # those that stay, whatever comes after
-        for alphabet in b"+/", b"-_":
+    for offset, shared in enumerate((0, 2, 3)):  # also within other base64, as user:secret
+        for alphabet in b"+/", b"-_":  # shared: characters that hold bits of what comes before
             padded = b64encode(bytes(offset) + raw, alphabet)[shared:]
-            yield from (padded[:known], padded.rstrip(b"="), padded)
+            bare = padded.rstrip(b"=")
+            yield from (padded, bare, bare[:-1])  # its last may hold bits of what comes after
     for size in 64, 76:  # wrapped, as openssl and base64 do
         yield from re.findall(rb".{1,%d}" % size, b64encode(raw)[:len(raw) * 8 // 6])
     for kept in rb"\w.~-", rb"\w.~/-", rb"\w.!~*'()-", rb"\w.*-":  # URLs of Python, JavaScript, forms
@@ -1288,33 +1304,33 @@ class Redactor:
         import re
         skipped, everyday = list(skip), _NO_SECRETS.split()
         self.unmaskable: Words = []
-        self._names: dict[bytes, str] = {}  # of each form
-        self._short: dict[bytes, str] = {}  # of each value that is hidden as a whole word only
+        self._masks: dict[bytes, bytes] = {}  # of each form
+        self._short: dict[bytes, bytes] = {}  # of each value that is hidden as a whole word only
         for name, value in env.items():
-            value = value.strip()
+            value, mask = value.strip(), b"[hidden:%s]" % name.encode("utf-8", "replace")
             if not value or _matches(name, skipped):
                 continue
             if re.fullmatch(_TOO_SHORT, value) or value.lower() in everyday or name in ESSENTIALS:
                 self.unmaskable.append(name)
             elif len(value) < _SHORTEST_FORM:
-                self._short.setdefault(_encoded(value), name)
+                self._short.setdefault(_encoded(value), mask)
             else:
                 for form in _forms(value):
-                    self._names.setdefault(form, name)
-        self.longest = max(map(len, [*self._names, *self._short]), default=0)
-        self._sorted, before = sorted(self._names), b""
+                    self._masks.setdefault(form, mask)
+        self.longest = max(map(len, [*self._masks, *self._short]), default=0)
+        self._sorted, before = sorted(self._masks), b""
         self._shorter = {before: before}  # form -> the longest that it begins with, or none
         self._offsets: dict[int, set[int]] = {}  # four-byte word -> where in a form's beginning
+        begun = [*self._short]  # what is too short to have a word in it, or has one that may go on
         for form in self._sorted:
             while not form.startswith(before):
                 before = self._shorter[before]
             self._shorter[form], before = before, form
+            begun.append(form[:_SHORTEST_FORM - 1])
             for offset in range(4):
                 word = int.from_bytes(form[offset:offset + 4], sys.byteorder)
                 self._offsets.setdefault(word, set()).add(offset)
-        # At the end of a buffer: what is too short to have a word in it, or a word that may go on.
-        begun = [*self._short, *[form[:_SHORTEST_FORM - 1] for form in self._sorted]]
-        self._ends = {each[:size + 1] for each in begun for size in range(len(each))}
+        self._ends = {each[:size + 1] for each in begun for size in range(len(each))}  # of a buffer
         self._last = max(map(len, begun), default=0)
         self._is_border = re.compile(rb"(?!(?<=\w)\w)").match  # no word goes on across it
 
@@ -1324,14 +1340,14 @@ class Redactor:
         # Half a surrogate pair no value can hold, and no encoding.
         text = re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", text)
         stream = self.stream()
-        return (stream.feed(_encoded(text)) + stream.flush()).decode("utf-8", "surrogateescape")
+        return _decoded(stream.feed(_encoded(text)) + stream.flush())
 
     def stream(self) -> _Stream:
         """A new stream: `feed(data)` returns what may go out by now, `flush()` the rest."""
         return _Stream(self)
 
-    def find(self, data: bytes, last: bool) -> list[tuple[int, int, str]]:
-        """Every place in `data` as (start, end, name), and an empty one where begins what may become
+    def find(self, data: bytes, last: bool) -> list[tuple[int, int, bytes]]:
+        """Every place in `data` as (start, end, mask), and an empty one where begins what may become
         part of one: at the end, if this is the `last`. The first byte of `data` is only there to say
         whether a word goes on behind it."""
         from bisect import bisect_right
@@ -1350,18 +1366,18 @@ class Redactor:
             while not rest.startswith(form):
                 form = self._shorter[form]
             if form:
-                places.append((start, start + len(form), self._names[form]))
+                places.append((start, start + len(form), self._masks[form]))
             if after < len(self._sorted) and self._sorted[after].startswith(rest):
                 held = min(held, start)  # a form begins with the rest, and goes on
-        for word, name in self._short.items():
+        for word, mask in self._short.items():
             start = 0
             while (start := data.find(word, start + 1)) > 0:
                 end = start + len(word)
                 if self._is_border(data, start) and self._is_border(data, end):
-                    places.append((start, end, name))
+                    places.append((start, end, mask))
         ends = range(max(1, len(data) - self._last), held)
         held = len(data) if last else next((start for start in ends if data[start:] in self._ends), held)
-        return sorted([*places, (held, held, "")])
+        return sorted([*places, (held, held, b"")])
 
 
 class _Stream:
@@ -1370,7 +1386,7 @@ class _Stream:
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._data, self._done = b"\n", 1  # all before `_done` is out
-        self._name = ""  # whose mask went out last, if nothing went out since
+        self._mask = b""  # the one that went out last, if nothing went out since
 
     def feed(self, data: bytes) -> bytes:
         """Takes the next piece, returns all that no later piece can make part of a value."""
@@ -1383,17 +1399,17 @@ class _Stream:
     def flush(self, last: bool = True) -> bytes:
         """The end of the stream has come: returns what was held back."""
         data, out = self._data, []
-        for start, end, name in self._redactor.find(data, last):
+        for start, end, mask in self._redactor.find(data, last):
             if start > self._done:
                 out.append(data[self._done:start])
-                self._done, self._name = start, ""
+                self._done, self._mask = start, b""
             if start == end:  # from here on it is held back
                 self._data = data[start - 1:]
                 self._done -= start - 1
                 break
             if end > self._done:
-                out += [b"[hidden:%s]" % name.encode("utf-8", "replace")] * (name != self._name)
-                self._done, self._name = end, name
+                out += [mask] * (mask != self._mask)
+                self._done, self._mask = end, mask
         return b"".join(out)
 
 
@@ -1457,7 +1473,7 @@ def _masked_routes() -> list[list[int]]:
         if not about:  # it stays closed for the command, and no pipe of ours becomes it
             os.open(os.devnull, os.O_RDWR)  # an exec closes it
         elif target and os.isatty(target):
-            _say(f"{name} is a terminal: not masked")
+            _say(name + " is a terminal: not masked")
         elif target:
             routes.setdefault((about.st_dev, about.st_ino), []).append(target)
     return list(routes.values())
@@ -1585,10 +1601,10 @@ _ATTRIBUTE_CALLS = (  # Landlock has no right for these
     "466 file_setattr 469 469")
 # A call that has a rule is refused, but where all its (place in what seccomp sees, mask, value)s hold.
 _TCP = "socket 16 0xfffffff7 2 24 15 1 32 0xfffffff9 0"
-_NO_NETWORK = [  # but unix (1), netlink (16), and TCP, which Landlock judges; MSG_FASTOPEN connects
-    "socket 16 0xffffffff 1", "socket 16 0xffffffff 16", _TCP, "socket", "sendto 40 0x20000000 0", "sendto",
-    "sendmsg 32 0x20000000 0", "sendmsg", "sendmmsg 40 0x20000000 0", "sendmmsg"]
-_NO_SUBPROCESS = ["clone 16 0x10000 0x10000", *"clone clone3 fork vfork execve execveat".split()]  # but threads
+# But unix (1), netlink (16), and TCP, which Landlock judges; MSG_FASTOPEN connects.
+_NO_NETWORK = f"""socket 16 0xffffffff 1|socket 16 0xffffffff 16|{_TCP}|socket|sendto 40 0x20000000 0|sendto|\
+sendmsg 32 0x20000000 0|sendmsg|sendmmsg 40 0x20000000 0|sendmmsg""".split("|")
+_NO_SUBPROCESS = "clone 16 0x10000 0x10000|clone|clone3|fork|vfork|execve|execveat".split("|")  # but threads
 _UNKNOWN = ("clone3", "io_uring_setup")  # libc takes clone instead; sockets can be made by the other without a call
 _ALLOWED, _KILLED, _REFUSED = 0x7FFF0000, 0x80000000, 0x50000  # and an error's number
 _INSTRUCTIONS = {"load": 0x20, "mask": 0x54, "equal": 0x15, "above": 0x35, "end": 0x06}
@@ -1597,26 +1613,16 @@ _DEVICES = "/dev/null /dev/zero /dev/full /dev/tty /dev/ptmx /dev/pts".split()  
 _OF_THE_CALLER = ("/dev/shm", "/dev/stdout", "/dev/stderr")  # shm: locks of multiprocessing; the others may be files
 
 
-def _ask_kernel(function: str, *args: Any) -> int:
-    """What a function of the C library returns. OSError: this kernel, or a sandbox around us, refuses."""
-    import ctypes  # a Python can be built without
-    word = ctypes.c_void_p.from_param  # of bytes, their address
-    result: int = getattr(ctypes.CDLL(None), function)(*map(word, args))
-    if result < 0:
-        raise OSError(function)
-    return result
-
-
 def _landlock(files: int, network: int, writable: Sequence[str]) -> bool:
     """Refuse what needs these rights, but writing below `writable`."""
     import struct
-    rules = _ask_kernel("syscall", 444, struct.pack("QQ", files, network), 16, 0)  # landlock_create_ruleset
+    rules = _ask_c("syscall", 444, struct.pack("QQ", files, network), 16, 0)  # landlock_create_ruleset
     for path in filter(os.path.exists, writable):
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         rule = struct.pack("=Qi", files if os.path.isdir(path) else _FILE_RIGHTS, descriptor)
-        _tried(_ask_kernel, "syscall", 445, rules, 1, rule, 0)  # landlock_add_rule: not to a pipe, which needs none
+        _tried(_ask_c, "syscall", 445, rules, 1, rule, 0)  # landlock_add_rule: not to a pipe, which needs none
         os.close(descriptor)
-    _ask_kernel("syscall", 446, rules, 0)  # landlock_restrict_self
+    _ask_c("syscall", 446, rules, 0)  # landlock_restrict_self
     os.close(rules)
     return True
 
@@ -1647,32 +1653,7 @@ def _seccomp(rules: Words) -> None:
     numbers = [_INSTRUCTIONS.get(word) or int(word, 0) for word in f"{program} end 0 0 {_ALLOWED}".split()]
     count = len(numbers) // 4
     code = struct.pack("HBBI" * count, *numbers)
-    _ask_kernel("prctl", 22, 2, struct.pack("HxxxxxxP", count, _address(code)), 0, 0)
-
-
-def _hold_in_kernel(guards: set[str], given: Words, own: str, path: bytes, python: bool) -> None:
-    """Hold these guards for good; those not held in full are taken out. Without Landlock a Python keeps TCP: it may
-    serve here, and its hook sees it connect. Only `path` can be executed: its address then means nothing more."""
-    rules = ["io_uring_setup"]
-    _ask_kernel("prctl", 38, 1, 0, 0, 0)  # no_new_privs
-    if "fs-readonly" in guards:
-        # What is still to be made opens its directory to native code.
-        there = [each if os.path.exists(each) else os.path.dirname(each) for each in given]
-        if not _tried(_landlock, _WRITE_RIGHTS, 0, [own, *there, *_DEVICES, *_OF_THE_CALLER]):
-            guards.remove("fs-readonly")
-        if not given:
-            rules += _ATTRIBUTE_CALLS.split()[::3]
-    if "no-network" in guards:
-        rules += _NO_NETWORK
-        if not _tried(_landlock, 0, 2, []):  # the right to connect by TCP (Linux 6.7)
-            if python:
-                guards.remove("no-network")
-            else:
-                rules.remove(_TCP)
-    if "no-subprocess" in guards:
-        high, low = divmod(_address(path), 1 << 32)
-        rules += [f"execve 16 0xffffffff {low} 20 0xffffffff {high}", *_NO_SUBPROCESS]
-    _seccomp(rules)
+    _ask_c("prctl", 22, 2, struct.pack("HxxxxxxP", count, _address(code)), 0, 0)
 
 
 def _sign_as_guarded() -> None:
@@ -1708,17 +1689,17 @@ def _by_name(words: Words) -> Fields:
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # An event, and for each path in it: its index, that of its directory's descriptor (9: none),
 # whether a final link is followed (f), and whether the path is to be made (m).
-_CHANGES = _by_name((
-    "os.chflags=09f os.chmod=02f os.chown=03f os.link=02f os.link=13m os.mkdir=02m os.remove=01 os.removexattr=09f "
-    "os.rename=02 os.rename=13m os.rmdir=01 os.setxattr=09f os.symlink=12m os.truncate=09f os.utime=03f").split())
+_CHANGES = _by_name("""
+    os.chflags=09f os.chmod=02f os.chown=03f os.link=02f os.link=13m os.mkdir=02m os.remove=01 os.removexattr=09f
+    os.rename=02 os.rename=13m os.rmdir=01 os.setxattr=09f os.symlink=12m os.truncate=09f os.utime=03f""".split())
 # What the standard library reads on its own; none of it is anybody's.
-_READABLE = ("/dev/random/ /dev/urandom/ /etc/localtime/ /etc/mime.types/ /etc/os-release/ /proc/cpuinfo/ "
-             "/usr/lib/os-release/ /usr/share/zoneinfo/ /proc/meminfo/ /proc/stat/").split()
+_READABLE = """/dev/random/ /dev/urandom/ /etc/localtime/ /etc/mime.types/ /etc/os-release/ /proc/cpuinfo/
+    /usr/lib/os-release/ /usr/share/zoneinfo/ /proc/meminfo/ /proc/stat/""".split()
 # Where clouds hand out credentials, as _host spells it: only that very name opens it.
-_METADATA = set((
-    "::ffff:169.254.169.254 ::ffff:169.254.170.2 ::ffff:169.254.170.23 ::ffff:168.63.129.16 ::ffff:100.100.100.200 "
-    "::ffff:192.0.0.192 fd00:ec2::254 fd00:ec2::23 fd20:ce::254 metadata.google.internal metadata.goog metadata "
-    "instance-data instance-data.ec2.internal").split())
+_METADATA = set("""
+    ::ffff:169.254.169.254 ::ffff:169.254.170.2 ::ffff:169.254.170.23 ::ffff:168.63.129.16 ::ffff:100.100.100.200
+    ::ffff:192.0.0.192 fd00:ec2::254 fd00:ec2::23 fd20:ce::254 metadata.google.internal metadata.goog metadata
+    instance-data instance-data.ec2.internal""".split())
 _SECRET = r"[\w-]*(?:passw|passphrase|pwd|secret|token|(?:api|access|private)[-_]?key|credent|cookie|auth(?!or_))[\w-]*"
 _INTERNET = (_socket.AF_INET, _socket.AF_INET6)
 _leave = os._exit  # the real one; at the end of the interpreter os is empty
@@ -1735,12 +1716,15 @@ class _Guarded:
 
     def __init__(self, words: Words) -> None:
         values = {"allow-domain": [], "sealed": [], "fs-write": [], **_by_name(words)}
-        self.network, self.processes = "no-network" in values, "no-subprocess" in values
-        self.imports, self.localhost = "strict-imports" in values, "allow-localhost" in values
+        self.network = "no-network" in values
+        self.processes = "no-subprocess" in values
+        self.imports = "strict-imports" in values
+        self.localhost = "allow-localhost" in values
         self.known = set(values["allow-domain"])  # may be reached
         self.suffixes = tuple(map(".{}".format, self.known))
         self.sealed = _roots(values["sealed"])
-        self.root, self.writable = "/", _roots(["/"])
+        self.root = "/"
+        self.writable = _roots(["/"])
         if "fs-readonly" in values:
             self.root = values["fs-readonly"][-1]
             self.writable = _roots([*values["fs-write"], *_DEVICES])
@@ -1749,10 +1733,6 @@ class _Guarded:
             self.readable = (*_roots(places), *self.writable, *_READABLE)
             # Links there are believed, to spare imports a realpath.
             self.trusted = ("/dev/stdin", sys.prefix + "/", sys.base_prefix + "/")
-
-    def on_end(self, event: str) -> None:
-        if _Guarded.blocked:  # at the very end: every file is flushed and closed
-            _leave(2)
 
     def may_reach(self, host: Any, connecting: bool = True) -> bool:
         """Is this name or address allowed? To resolve or bind this machine always is."""
@@ -1811,8 +1791,8 @@ class _Guarded:
             self.change(event, path, made=not flags or flags & os.O_CREAT > 0)
         elif self.root != "/" and (not text.startswith(self.trusted) or "/.." in text):
             real = os.path.realpath(text)
-            there = os.path.exists if event == "open" else os.path.isdir  # else there is nothing to list
-            if not f"{real}/".startswith((f"/proc/{os.getpid()}/", *self.readable)) and there(real):
+            known = f"{real}/".startswith((f"/proc/{os.getpid()}/", *self.readable))
+            if not known and os.path.exists(real + "/" * (event != "open")):  # only a directory can be listed
                 hint = f" (read only below {self.root}; --fs-readonly=PATH, =/ all)"
                 _block(event, "fs-readonly", "path", real, hint)
 
@@ -1825,11 +1805,13 @@ class _Guarded:
 
     def on_sqlite(self, event: str, database: Any) -> None:
         """Only what is in memory may be opened, or a URI that says that it is only read."""
-        path, modes = os.fsdecode(database), ""
+        path = os.fsdecode(database)
+        modes = ""
         if path.startswith("file:"):
             from urllib.parse import unquote
             path, _, query = path.partition("#")[0].partition("?")
-            path, modes = unquote(path[5:]), f"&{query}&"
+            path = unquote(path.replace("file://localhost/", "file:/", 1)[5:])
+            modes = f"&{query}&"
         elif path in ("", ":memory:"):
             modes = "&mode=memory&"
         if "&mode=ro&" in modes or "&immutable=1&" in modes:
@@ -1865,8 +1847,10 @@ class _Guarded:
         (on_address, "socket.connect socket.connect_ex socket.bind socket.sendto socket.sendmsg"),
         (on_socket, "socket.__new__"),
         (on_lookup, "socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr socket.getnameinfo"),
-        (on_sqlite, "sqlite3.connect"), (on_import, "import"), (on_end, "cpython.PyInterpreterState_Clear"),
-        (on_found, "hotenv.found"), (lambda guards, event, heard: heard.append(event), "hotenv.alive"))
+        (on_sqlite, "sqlite3.connect"), (on_import, "import"), (on_found, "hotenv.found"),
+        (lambda guards, event, parts: parts.pop(), "hotenv.alive"),
+        # At the very end: every file is flushed and closed.
+        (lambda guards, event: guards.blocked and _leave(2), "cpython.PyInterpreterState_Clear"))
         for event in events.split()}
 
     def hook(self, event: str, args: Any) -> None:
@@ -1877,7 +1861,8 @@ class _Guarded:
 def _block(event: str, reason: str, about: str, value: Any, hint: str = "", counts: bool = True) -> NoReturn:
     """Count it (unless a program asks in passing), trace it, raise what programs know how to take."""
     frame: Any = sys._getframe()
-    line, ours = event, frame.f_globals
+    ours = frame.f_globals
+    line = event
     # The public function that led to the event: subprocess.run, not subprocess.Popen.
     while frame and (frame.f_globals is ours or frame.f_globals.get("__name__") in ("os", "socket", "subprocess")):
         name = frame.f_code.co_name
@@ -1901,13 +1886,12 @@ def _traced(value: Any) -> str:
     """For a trace or an error: escaped, and without the secrets that can be told."""
     import re
     _Guarded.redactor = _Guarded.redactor or Redactor(_Guarded.secrets)
-    several, words = isinstance(value, (list, tuple)), [""]
-    for word in value if several else [value]:
-        text = _Guarded.redactor(os.fsdecode(word))
-        text = re.sub(rf"(?is)((?<![\w-]){_SECRET})(\s*[=:]\s*|\s+).+", r"\1\2***", text)
-        text = re.sub(r"://[^/\s@]*@", "://***@", text)
-        words.append(repr("***" if re.search(rf"(?i)'-{_SECRET}'$", words[-1]) else text))
-    line = ",".join(words[1:])
+    several = isinstance(value, (list, tuple))
+    # No word has a NUL in it, so one text holds them all.
+    text = _Guarded.redactor("\0".join(map(os.fsdecode, value if several else [value])))
+    text = re.sub(rf"(?i)((?<![^\0])-{_SECRET}\0|(?<![\w-]){_SECRET}(?:\s*[=:]\s*|\s+))[^\0]+", r"\1***", text)
+    text = re.sub(r"://[^/\s@\0]*@", "://***@", text)
+    line = ",".join(map(repr, text.split("\0")))
     return f"[{line}]" if several else re.sub(r"^'([^ \\]*)'$", r"\1", line)
 
 
@@ -1918,7 +1902,8 @@ def _roots(paths: Words) -> tuple[str, ...]:
 def _real(path: Any, dir_fd: int = -1, follow: bool = True) -> str:
     """The path of an action, without links; of a descriptor, the one that it was opened by."""
     if isinstance(path, int):
-        path, dir_fd = ".", path
+        dir_fd = path
+        path = "."
     directory = f"/proc/self/fd/{dir_fd}" * (dir_fd >= 0)
     if sys.platform == "darwin" and dir_fd >= 0:
         import fcntl
@@ -1986,13 +1971,12 @@ def _patch_early(kind: Any, name: str) -> None:
     setattr(kind, name, call)
 
 
-def _guard(text: str, home: str) -> None:
-    """Put guards in force in this interpreter, for good, and in every Python that it starts."""
+def _guard() -> None:
+    """Put _Guarded.text in force in this interpreter, for good, and in every Python that it starts."""
     import _posixsubprocess  # noqa: F401  (for those that import it later)
-    values = _by_name(text.split("\n"))
+    values = _by_name(_Guarded.text.split("\n"))
     if "sealed" not in values:
         raise RuntimeError("HOTENV_GUARDS is damaged")
-    _Guarded.text, _Guarded.home = text, home
     _Guarded.secrets = {name: os.environ.get(name, "") for name in values.get("secret", [])}
     sys.dont_write_bytecode |= "fs-readonly" in values
     if "trace" in values:
@@ -2012,17 +1996,14 @@ def _guard(text: str, home: str) -> None:
                 _patch_early(kind, name)
         _socket.socket = _socket.SocketType = ours  # type: ignore[misc]
     os.register_at_fork(after_in_child=_Guarded.blocked.clear)
-    heard: Words = []
-    parts = text.split("\n\n")
+    parts = _Guarded.text.split("\n\n")
     for part in parts:
         sys.addaudithook(_Guarded(part.split("\n")).hook)
-    sys.audit("hotenv.alive", heard)
-    if len(heard) < len(parts):  # CPython says nothing when an older hook refuses a new one
+    sys.audit("hotenv.alive", parts)  # each hook takes one away
+    if parts:  # CPython says nothing when an older hook refuses a new one
         raise RuntimeError("another audit hook refuses the guards")
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _uncaught
-    while home in sys.path:
-        sys.path.remove(home)
     sys.modules.pop("hotenv", None)  # what stays importable is emptied before the program's end
     _carry(os.environ)
 
@@ -2061,14 +2042,15 @@ try:
         sys.dont_write_bytecode, kept = False, sys.dont_write_bytecode
         import hotenv
         sys.dont_write_bytecode = kept
-        hotenv._guard(os.environ["HOTENV_GUARDS"], sys.path[0])
+        hotenv._Guarded.text, hotenv._Guarded.home = os.environ["HOTENV_GUARDS"], sys.path[0]
+        hotenv._guard()
         sys._hotenv = hotenv._become
 except BaseException:
     text = "hotenv: cannot guard %s: %s\\n" % (sys.executable, sys.exc_info()[1])
     os.write(2, text.encode("ascii", "replace"))
     os._exit(1)
+sys.path[:] = [place for place in sys.path if place != os.path.dirname(os.path.abspath(__file__))]
 if __name__ == "__main__":
-    sys.path[:] = [place for place in sys.path if place != os.path.dirname(os.path.abspath(__file__))]
     sys._hotenv(sys.argv[1], sys.argv[2:])
 else:
     del sys.modules["sitecustomize"]
@@ -2083,7 +2065,8 @@ def _become(kind: str, argv: Words) -> NoReturn:
     import importlib
     import operator
     import runpy
-    target, path = argv[0], os.path.abspath(argv[0])
+    target = argv[0]
+    path = os.path.abspath(target)
     main = sys.modules["__main__"] = type(sys)("__main__")
     sys.argv[:] = argv
     if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
@@ -2100,9 +2083,7 @@ def _become(kind: str, argv: Words) -> NoReturn:
     if kind == "code":
         path, source = "<string>", sys.argv.pop(1)
     elif os.path.isfile(path):
-        main.__file__ = path
-        with open(path, "rb") as script:
-            source = script.read()
+        main.__file__, source = path, _content(path)
     if kind == "path" and b"\0" in source:
         runpy.run_path(target, run_name="__main__")  # a directory, or a zip file
     else:
@@ -2111,40 +2092,16 @@ def _become(kind: str, argv: Words) -> NoReturn:
 
 
 # ==== hermetic host ===================================================================================================
-# Owns the way in, in lines that kernel guards leave over: the guards asked for, what a target is, how it is started.
+# Owns the way in, in lines that kernel guards leave over: the guards asked for, and which of them the kernel holds;
+# what a target is, how it is started.
 # A Python is started as by itself: PYTHONPATH brings in the loader, which guards it before its first line. One that
 # ignores PYTHONPATH is started on the loader. What belongs to this very environment runs in this process, unless that
 # has held a session's values. All else is a program: the kernel alone must be able to hold its guards.
 
 _GUARDS_KEPT = 7 * 86400  # seconds; on an older version; then it can start no more children
-_ALLOWANCES = {"no-network": "allow-localhost allow-domain", "no-subprocess": "", "strict-imports": "",
-               "fs-readonly": "fs-write"}  # guard -> what opens it again
-_PROFILES = {"net-hermetic": "no-network allow-localhost", "exec-deny": "no-subprocess", "fs-readonly": "fs-readonly=.",
-             "strict-imports": "strict-imports", "all": "no-network no-subprocess fs-readonly=. strict-imports"}
-_GUARD_OPTIONS = """
-no-network||no connection, no name looked up
-allow-localhost||except this machine (127.0.0.0/8, ::1)
-allow-domain|D|except D and what ends in .D
-no-subprocess||no other program, no fork
-fs-readonly|PATH|write nothing; read only below the current directory, or PATH (--fs-readonly=/ reads anything)
-fs-write|PATH|except below PATH
-strict-imports||no native code but Python's own; no ctypes, cffi
-trace||a line on stderr for each blocked action
-"""
-
-
-def _with_guards(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    add = parser.add_argument_group("guards").add_argument
-    for row in _GUARD_OPTIONS.strip().split("\n"):
-        name, value, text = row.split("|")
-        option: Fields = {"dest": "words", "default": [], "action": "append_const", "const": name, "help": text}
-        if value:
-            option.update(action="append", const=None, metavar=value, type=f"{name}={{}}".format)
-        if name == "fs-readonly":
-            option.update(nargs="?", const=".")
-        add("--" + name, **option)
-    add("--profile", metavar="NAME", action="append", default=[], choices=_PROFILES, help="%(choices)s")
-    return parser
+# Each guard with what opens it again: all that no lower source can choose, once it is on.
+_ALLOWANCES = {"no-network": "no-network allow-localhost allow-domain", "no-subprocess": "no-subprocess",
+               "strict-imports": "strict-imports", "fs-readonly": "fs-readonly fs-write"}
 
 
 def _absolute(word: str) -> str:
@@ -2161,30 +2118,31 @@ def _absolute(word: str) -> str:
     return f"{option}={os.path.realpath(value)}" if given else word
 
 
-def _guard_words(asked: argparse.Namespace) -> Words:
+def _guard_words(asked: Namespace) -> Words:
     """The guards of all sources, highest first. They add up; but no allowance counts below the highest source that
     has its guard: a file in a checkout cannot open what the command line closed."""
-    profiles, root = os.environ.get("HERMETIC_PROFILE", ""), os.environ.get("HERMETIC_FS_ROOT")
     flags = os.environ.get("HERMETIC_FLAGS", "").split()
-    flags += [f"--profile={name}" for name in profiles.replace(",", " ").split()]
-    flags += [f"--fs-readonly={root}"] * bool(root)
+    for name in os.environ.get("HERMETIC_PROFILE", "").replace(",", " ").split():
+        flags.append("--profile=" + name)
+    if root := os.environ.get("HERMETIC_FS_ROOT"):
+        flags.append("--fs-readonly=" + root)
     sources, words, closed = [asked], [], set()  # closed is what no lower source can open, nor choose
     for where, given in ("HERMETIC_FLAGS", flags), ("the configuration file", _config_flags()):
         if given:  # else a parser would be made for nothing, and takes a millisecond
-            sources.append(_with_guards(_parser("hermetic", where=where)).parse_args(given))
+            sources.append(_parser("hermetic", where=where).parse_args(given))
     for source in sources:
         profiles = " ".join(map(_PROFILES.__getitem__, source.profile))
-        own = list(map(_absolute, [*profiles.split(), *source.words]))
+        own = list(map(_absolute, profiles.split() + source.words))
         words += [word for word in own if word.partition("=")[0] not in closed]
         for guard in _ALLOWANCES.keys() & _by_name(own):
-            closed.update([guard, *_ALLOWANCES[guard].split()])
+            closed.update(_ALLOWANCES[guard].split())
     return words
 
 
 def _config_flags() -> Words:
     """The guards in ./pyproject.toml, [tool.hermetic], and ./HERMETIC.toml, as options."""
     import re
-    flags: Words = []
+    flags = []
     for path in filter(os.path.exists, ("pyproject.toml", "HERMETIC.toml")):
         try:
             text = _content(path).decode()
@@ -2196,7 +2154,7 @@ def _config_flags() -> Words:
             for name, value in table.items():
                 for each in value if isinstance(value, list) else [value]:
                     if not isinstance(each, (bool, str)):
-                        raise ValueError(f"{name} takes true, a text or a list of texts")
+                        raise ValueError(name + " takes true, a text or a list of texts")
                     if each:
                         flags.append("--" + name.replace("_", "-") + f"={each}" * (each is not True))
         except (ImportError, OSError, ValueError, AttributeError) as error:
@@ -2205,14 +2163,14 @@ def _config_flags() -> Words:
 
 
 def _run_hermetic(guards: Words, target: Words, env: Values,
-                  secrets: Iterable[str] | None = None, socket_path: str | None = None) -> NoReturn:
+                  secrets: Iterable[str] | None = None, socket_path: str = "") -> NoReturn:
     """Become the target under the guards. Under `run`, `secrets` are the session's names, and the
     target gets a process image of its own: what --only left out is not in its memory."""
     if not _ALLOWANCES.keys() & _by_name(guards):
         _say(f"no guard is on: the target runs as it is (--no-network, ..., see: {_invocation()} hermetic --help)")
     try:
         _Guarded.home = _place_loader()
-        kind, argv = _resolve_target(target, env.get("PATH", os.defpath))
+        kind, *argv = _resolve_target(target, env.get("PATH", os.defpath))
     except OSError as error:
         raise HotenvError(1, f"cannot guard {_shown(str(error.filename or target[0]))}: {error.strerror}") from None
     places = [os.path.dirname(os.path.realpath(word)) for word in argv[:2] if os.path.isfile(word)]
@@ -2220,9 +2178,9 @@ def _run_hermetic(guards: Words, target: Words, env: Values,
     # No guarded program may touch our directories, nor sessions that can be found from here.
     sealed = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), os.environ.get("HOTENV_SOCKET"), socket_path,
               _tried(_read_marker, _find_marker() or "")]
-    words += [f"sealed={os.path.abspath(path)}" for path in sealed if path]
+    words += ["sealed=" + os.path.abspath(path) for path in sealed if path]
     import re
-    words += [f"secret={name}" for name in secrets or env if secrets
+    words += ["secret=" + name for name in secrets or env if secrets
               or re.fullmatch(_SECRET, name, re.I) and env[name][:1] != "/"]  # PWD is none
     if "\n" in "".join(words):
         raise HotenvError(1, "a path with a line break in it cannot be guarded")
@@ -2232,34 +2190,55 @@ def _run_hermetic(guards: Words, target: Words, env: Values,
     if kind not in ("program", "python"):
         if secrets is None and not sys.flags.no_site + sys.flags.ignore_environment:  # as -S, -E and -I have it
             raise _Afterwards(_run_here, kind, argv, guards)
-        argv = [sys.executable, f"{_Guarded.home}/sitecustomize.py", kind, *argv]
+        argv = [sys.executable, _Guarded.home + "/sitecustomize.py", kind, *argv]
     path = os.fsencode(argv[0])
     _guard_in_kernel(guards, path, kind != "program")
     _exec(argv, env, path)  # under --no-subprocess nothing else can be executed but by these very bytes
 
 
 def _guard_in_kernel(guards: Words, path: bytes, python: bool) -> None:
-    """Have the kernel hold what it can. A Python has its hook for the rest; else it is refused."""
-    values = _by_name(guards)
+    """Have the kernel hold what it can, for good. A Python has its hook for the rest; else it is refused. Only `path`
+    can be executed: its address then means nothing more."""
+    values, rules = _by_name(guards), ["io_uring_setup"]
     left = _ALLOWANCES.keys() & values.keys()
     allowed = {"allow-localhost", "allow-domain"} & values.keys()
-    wanted = left - {"strict-imports", "no-network" if allowed else ""}  # the kernel sees no addresses
+    held = left - {"strict-imports", "no-network" if allowed else ""}  # the kernel sees no addresses
     try:
-        if wanted and sys.platform == "linux" and sys.maxsize > 1 << 32:
-            _hold_in_kernel(wanted, values.get("fs-write", []), f"{_Guarded.home}/__pycache__", path, python)
-            left -= wanted
+        if not held or sys.platform != "linux" or sys.maxsize < 1 << 32:
+            raise OSError  # as an old kernel does
+        _ask_c("prctl", 38, 1, 0, 0, 0)  # no_new_privs
+        if "fs-readonly" in held:
+            given = values.get("fs-write", [])  # one still to be made opens its directory
+            there = [each if os.path.exists(each) else os.path.dirname(each) for each in given]
+            writable = [_Guarded.home + "/__pycache__", *there, *_DEVICES, *_OF_THE_CALLER]
+            if not _tried(_landlock, _WRITE_RIGHTS, 0, writable):
+                held.remove("fs-readonly")
+            if not given:
+                rules += _ATTRIBUTE_CALLS.split()[::3]
+        if "no-network" in held:
+            rules += _NO_NETWORK
+            if not _tried(_landlock, 0, 2, []):  # the right to connect by TCP (Linux 6.7)
+                if python:  # it may serve here, and its hook sees it connect
+                    held.remove("no-network")
+                else:
+                    rules.remove(_TCP)
+        if "no-subprocess" in held:
+            high, low = divmod(_address(path), 1 << 32)
+            rules += [f"execve 16 0xffffffff {low} 20 0xffffffff {high}", *_NO_SUBPROCESS]
+        _seccomp(rules)
+        left -= held
     except (ImportError, OSError, LookupError):
         pass  # an old kernel, a sandbox around us that refuses it, or another machine
     if python:
-        left.discard("strict-imports")  # that is said in its name
-        if left and "trace" in guards:
-            os.write(2, f"[hermetic] for Python code only: {', '.join(sorted(left))}\n".encode())
+        text = ", ".join(sorted(left - {"strict-imports"}))  # that is said in its name
+        if text and "trace" in guards:
+            os.write(2, f"[hermetic] for Python code only: {text}\n".encode())
         return
     if values.get("fs-readonly", ["/"])[-1] != "/":
         left.add("fs-readonly=PATH")
     if left:
-        raise HotenvError(1, f"{_shown(os.fsdecode(path))} is no Python program, and cannot be held to "
-                             f"--{', --'.join(sorted(left))} here: others take --no-network without --allow, "
+        raise HotenvError(1, f"{_shown(os.fsdecode(path))} is no Python program, and cannot be held to --"
+                             f"{', --'.join(sorted(left))} here: others take --no-network without --allow, "
                              "--no-subprocess, --fs-readonly=/")
 
 
@@ -2271,7 +2250,7 @@ def _run_here(kind: str, argv: Words, guards: Words) -> NoReturn:
     _guard_in_kernel(guards, b"", True)
     for name in [*sys.modules][before:]:
         del sys.modules[name]  # else to import ctypes would be no import
-    _guard(_Guarded.text, _Guarded.home)
+    _guard()
     _become(kind, argv)
 
 
@@ -2281,93 +2260,88 @@ def _place_loader() -> str:
     source = _content(__file__)  # by its path: shellenv's function gives a module no loader
     runtime = _runtime_dir()
     home = f"{runtime}/guards-{zlib.crc32(source):08x}"
-    if not os.path.exists(home + "/sitecustomize.py"):  # which is the last to be there
+    # No room above calls one from here on.
+    files = {"hotenv.py": source.partition(b"\n# ==== hermetic host ")[0], "sitecustomize.py": _LOADER}
+    if not {"__pycache__", *files} <= {*(_tried(os.listdir, home) or ())}:  # a cleaner of /tmp may take any of them
         import shutil
         for entry in os.scandir(runtime):
             if entry.name.startswith("guards-") and entry.stat().st_mtime < time.time() - _GUARDS_KEPT:
                 shutil.rmtree(entry.path, ignore_errors=True)  # another start may clear it too
         os.makedirs(home + "/__pycache__", 0o700, exist_ok=True)
-        needed = source.partition(b"\n# ==== hermetic host ")[0]  # no room above calls one from here on
-        for name, content in ("hotenv.py", needed), ("sitecustomize.py", _LOADER):
+        for name in files:
             with open(f"{home}/{name}.{os.getpid()}", "wb") as file:
-                file.write(content)
+                file.write(files[name])
             os.replace(file.name, f"{home}/{name}")  # whole, for one that starts meanwhile
     if "HOTENV_GUARDS" not in os.environ:  # else it is sealed
         os.utime(home)  # in use
     return home
 
 
-def _resolve_target(target: Words, path: str) -> tuple[str, Words]:
-    """What a target is, and its command line: "program" or "python", to be executed as it stands;
+def _resolve_target(target: Words, path: str) -> Words:
+    """What a target is, before its command line: "program" or "python", to be executed as it stands;
     or what this Python runs, in words of _become: "path", "module" or "call"."""
     name = target[0]
     if "/" not in name and ":" in name:
-        return "call", target
+        return ["call", *target]
     # What this environment has comes first; but a Python is the one that PATH means.
     places = path if _is_python(name) else f"{os.path.dirname(sys.executable)}:{path}"
     found = _which(name, places)
     if not found and name.endswith(".py") and os.path.isfile(name):
-        found = f"./{name}"
+        found = "./" + name
     if not found:
         from importlib import metadata
         from importlib.machinery import PathFinder
         for distribution in metadata.distributions():
             for entry in distribution.entry_points:
                 if (entry.group, entry.name) == ("console_scripts", name):
-                    return "call", [entry.value.partition("[")[0].strip(), *target[1:]]
+                    return ["call", entry.value.partition("[")[0].strip(), *target[1:]]
         if not PathFinder.find_spec(name.partition(".")[0], [os.getcwd(), *sys.path]):
             raise FileNotFoundError(errno.ENOENT, "no program on PATH, and no module of this Python", name)
-        return "module", target
-    words = [found, *target[1:]]
-    return _resolve_python([*_first_line(found), *words], words, path)
+        return ["module", *target]
+    return _resolve_python([found, *target[1:]], path)
 
 
-def _resolve_python(line: Words, words: Words, path: str) -> tuple[str, Words]:
-    """`python3 -X dev script.py`, `python3 -m module`, `python3 -c text`, `python3`; anything else is
-    a program. `line` is what the kernel makes of `words`, by a script's first line."""
+def _resolve_python(words: Words, path: str) -> Words:
+    """`python3 -X dev script.py`, `python3 -m module`, `python3 -c text`, `python3`; anything else is a program."""
     import re
+    script, line = words[0], words  # line: what the kernel makes of them, by a script's first line
+    if os.path.isdir(script) or script.endswith((".py", ".pyz")) and _content(script, 2) != b"#!":
+        line = [sys.executable, *words]  # ours for a Python program that has none
+    elif not _is_python(script):
+        text = os.fsdecode(_content(script, 4096))
+        if first := re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(.+)", text):
+            line = [*first[1].split(), *words]
+        # How pip and uv write a path that is too long for a first line, or relative to the script.
+        if long := re.match(r"#!/bin/sh\n'''exec' (.*) \"\$0\" \"\$@\"\n", text):
+            import shlex
+            here = shlex.quote(os.path.dirname(os.path.realpath(script)))
+            line = [*shlex.split(long[1].replace('"$(dirname -- "$(realpath -- "$0")")"', here)), *words]
     rest, flags = [*line[1:], "", ""], ""  # the last -X may have no value
     while option := re.fullmatch(r"-(?=.)([bBdEiIOPqRsSuvx]*)(?:[WX](.*))?", rest[0]):
         flags += option[1]
         del rest[:1 + (option[2] == "")]  # -Xdev, or -X dev
     python = _which(line[0], path)
     if rest[0].startswith("-") and rest[0] not in ("-", "-c", "-m") or not _is_python(python):
-        return "program", words
+        return ["program", *words]
     if _content(python, 2) == b"#!":  # pyenv, asdf and mise put a script before the real one
         import subprocess
         ask = [python, "-IS", "-c", "import sys; print(sys.executable)"]
         python = os.fsdecode(subprocess.run(ask, stdout=subprocess.PIPE).stdout).strip()
     here = os.path.dirname(sys.executable)
     if line[1:] == words and os.path.dirname(python) == here and os.path.samefile(python, sys.executable):
-        return "path", words
+        return ["path", *words]
     if not set(flags) & set("EIS"):  # it reads PYTHONPATH, and imports what lies there
-        return "python", [python, *line[1:]]
+        return ["python", python, *line[1:]]
     if rest[0] in ("", "-"):
-        return "program", words
-    loader = [*line[1:len(line) + 2 - len(rest)], f"{_Guarded.home}/sitecustomize.py"]
+        return ["program", *words]
+    loader = [*line[1:len(line) + 2 - len(rest)], _Guarded.home + "/sitecustomize.py"]
     kind = {"-c": "code", "-m": "module"}.get(rest[0], "path")
-    return "python", [python, *loader, kind, *rest[kind == "module":-2]]
+    return ["python", python, *loader, kind, *rest[kind == "module":-2]]
 
 
 def _is_python(path: str) -> bool:
     """Is it called python, python3, python3.13 or python3.13t?"""
     return os.path.basename(path).rstrip("dmt0123456789.") == "python"
-
-
-def _first_line(path: str) -> Words:
-    """The words of a script's first line, without `env`; ours for a Python program that has none."""
-    import re
-    if _is_python(path):
-        return []
-    if os.path.isdir(path) or path.endswith((".py", ".pyz")) and _content(path, 2) != b"#!":
-        return [sys.executable]
-    text = os.fsdecode(_content(path, 4096))
-    # How pip and uv write a path that is too long for a first line, or relative to the script.
-    if long := re.match(r"#!/bin/sh\n'''exec' (.*) \"\$0\" \"\$@\"\n", text):
-        import shlex
-        here = shlex.quote(os.path.dirname(os.path.realpath(path)))
-        return shlex.split(long[1].replace('"$(dirname -- "$(realpath -- "$0")")"', here))
-    return (re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(.+)", text) or ["", path])[1].split()
 
 
 # ==== policy ==========================================================================================================
@@ -2406,7 +2380,7 @@ def _read_commands(text: str, at: int, ends: str, found: Words) -> int:
     last = ends[-1:]
     quoted = last == '"'
     state, word = "rest" if quoted else "go", ""
-    heredocs: list[Any] = []
+    heredocs: Any = []
     while len(ends) < _POLICY_DEPTH and state != "lost":
         match = re.compile(_POLICY_QUOTED if quoted else _POLICY_TOKEN).match(text, at)
         kind = match and match.lastgroup
@@ -2455,18 +2429,18 @@ def _state_after(state: str, word: str, found: Words) -> str:
     return "rest"
 
 
-def _load_policy(policy: str | Mapping[str, Any]) -> Fields:
+def _load_policy(policy: Any) -> Fields:
     """`{"allow": [...], "deny": [...]}` from a file, or as it is. An empty list `allow` allows nothing; none, all."""
     import json
     try:
-        given: Any = json.loads(_content(policy)) if isinstance(policy, str) else policy
+        given: Fields = json.loads(_content(policy)) if isinstance(policy, str) else policy
         for name, words in given.items():
             "".join(words)  # TypeError: not each of them is one
             if isinstance(words, str) or name not in ("allow", "deny"):
                 raise ValueError
         return given
     except OSError as error:
-        raise _system_error(error, f"cannot read the policy {_shown(str(policy))}") from None
+        raise _system_error(error, "cannot read the policy " + _shown(str(policy))) from None
     except (ValueError, TypeError, AttributeError, RecursionError):
         pass  # what is said below
     raise _usage('a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
@@ -2483,9 +2457,9 @@ def _denied(policy: Fields, command: str) -> str:
         return "its commands cannot be told apart"
     for word in words:
         if {word, word.rpartition("/")[2]} & {*policy.get("deny", ())}:
-            return f"{word} is denied"
+            return word + " is denied"
         if word not in policy.get("allow", words):
-            return f"{word} is not among the allowed"
+            return word + " is not among the allowed"
     return ""
 
 
@@ -2554,10 +2528,10 @@ done; done
 """
 
 # A login shell may read ahead: so in one line it says {B}, it is there, and becomes a sh that will say how bash ended.
-_SHELL_REMOTE = f"""\
-printf '\\0%s\\n' {{B}}; exec env PS0= PS1= PROMPT_COMMAND= HOTENV_SHELL={{B}} sh -c \
-'type bash >&2 && exec 3>&1 4>&2 >/dev/null 2>&1; {_SHELL_BASH}; exit $?'
-"""
+_SHELL_REMOTE = b"""\
+printf '\\0%%s\\n' {B}; exec env PS0= PS1= PROMPT_COMMAND= HOTENV_SHELL={B} sh -c \
+'type bash >&2 && exec 3>&1 4>&2 >/dev/null 2>&1; %s; exit $?'
+""" % _SHELL_BASH.encode()
 
 
 class SessionPoisoned(HotenvError):
@@ -2613,23 +2587,23 @@ class _Kept:
             if len(head) <= limit:
                 return head
         else:
-            head = _displayed(redactor, data[:part], "end")
-            tail = _displayed(redactor, data[-part:], "start")
+            head = _displayed(redactor, data[:part], last=False)
+            tail = _displayed(redactor, data[-part:], 2 * redactor.longest)
         self.cut = True
         note = f"\n[hotenv: {self.size} bytes in all, the middle is left out]\n"
         return head[:limit // 2] + note + tail[len(tail) - limit // 2:]
 
 
-def _displayed(redactor: Redactor, data: bytes, cut: str = "") -> str:
-    """`data` as a terminal would show it, without values; `cut` says on which side it was cut off. Masked before and
-    after each step: a value may hold what is taken out, have it between its letters, or be half overwritten."""
+def _displayed(redactor: Redactor, data: bytes, first: int = 0, last: bool = True) -> str:
+    """`data` as a terminal would show it, without values, nor what may be half of one: what is before `first`, and at
+    the end of what is not the `last`. Masked before and after each step: a value may hold what is taken out, have it
+    between its letters, or be half overwritten."""
     import re
 
     def masked(data: bytes) -> bytes:
-        stream, skipped = redactor.stream(), 2 * redactor.longest * (cut == "start")
-        stream.feed(data[:skipped])  # half a value may stand there; the rest keeps it in step
-        shown = stream.feed(data[skipped:])
-        return shown if cut == "end" else shown + stream.flush()  # this too may be half a value
+        stream = redactor.stream()
+        stream.feed(data[:first])  # which keeps the rest in step
+        return stream.feed(data[first:]) + stream.flush(last)
 
     # An interactive bash says that it has no terminal whenever a child dies of a signal.
     data = masked(re.sub(rb"(?m)^bash: \[\d+: \d+ \(\d+\)\] tcsetattr: .*\n", b"", data))
@@ -2637,10 +2611,10 @@ def _displayed(redactor: Redactor, data: bytes, cut: str = "") -> str:
         # Erased lines, control sequences, and characters that control alone.
         data = re.sub(rb"(?m)^[^\n]*(?:\r\x1b\[0?K|\x1b\[2K)"
                       rb"|(?:\x1b\[|\xc2\x9b)[0-?]*[ -/]*[@-~]?|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"
-                      rb"|\x1b[ -/]*[0-~]?|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]",
-                      b"", data.replace(b"\r\n", b"\n"))
+                      rb"|\x1b[ -/]*[0-~]?|[\0-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]+|\xc2[\x80-\x9f]|\r(?=\n)",
+                      b"", data)
         lines = []
-        for line in masked(data).decode("utf-8", "surrogateescape").split("\n"):
+        for line in _decoded(masked(data)).split("\n"):
             shown = ""
             for part in line.split("\r"):
                 shown = part + shown[len(part):]
@@ -2660,8 +2634,9 @@ class _Tap:
 
     def read(self) -> bool:
         """Take what is there, all that a pipe can hold. False: it was the end."""
-        piece = os.read(self.descriptor, _SHELL_PIPE)
-        self.open, data, self._held = bool(piece), self._held + piece, b""
+        held, self._held = self._held, b""
+        data = held + os.read(self.descriptor, _SHELL_PIPE)
+        self.open = len(data) > len(held)
         for mark in [*self.marks]:
             before, found, after = data.partition(mark)
             if found:
@@ -2679,18 +2654,16 @@ def _family(shell: int, spared: frozenset[int] | None) -> dict[int, bytes]:
     rows: list[Any] = []  # the ids of process, parent, group and, on Linux, session; its name
     if os.path.isdir("/proc/self"):
         for number in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{number}/stat", "rb", 0) as file:
-                    name, _, about = file.read(512).rpartition(b")")
-            except OSError:
-                continue  # it has ended meanwhile
+            stat = _tried(_content, f"/proc/{number}/stat") or b") X"  # it has ended meanwhile
+            name, _, about = stat.rpartition(b")")
             state, *others = about.split()[:4]
             if state not in b"ZX":
                 rows.append([int(number), *map(int, others), name])
     else:
         from subprocess import check_output
         for row in check_output(["ps", "-Ao", "pid=,ppid=,pgid=,ucomm="]).splitlines():
-            rows.append([*map(int, row.split()[:3]), row.split(None, 3)[-1]])
+            *numbers, name = row.split(None, 3)
+            rows.append([*map(int, numbers), name])
     family, known = {}, [shell]
     for parent in known:  # grows while it is walked
         for pid, above, *groups, name in rows:
@@ -2702,23 +2675,23 @@ def _family(shell: int, spared: frozenset[int] | None) -> dict[int, bytes]:
 
 
 class _Shell:
-    """One bash, or what leads to one elsewhere, and our pipes to it. `closed` ends each wait by SessionPoisoned."""
+    """One bash, or what leads to one elsewhere, and our pipes to it. What comes to stand in `poison` ends each wait."""
 
-    def __init__(self, argv: Sequence[str], env: Env, remote: bool, closed: threading.Event) -> None:
-        import contextlib
+    def __init__(self, argv: Words, env: Env, remote: bool, poison: Words) -> None:
         import fcntl
         import functools
         import selectors
         import signal
+        from contextlib import ExitStack
         from subprocess import DEVNULL, PIPE, Popen
-        self._unsent, self._closed = b"", closed
+        self.unsent, self._poison = b"", poison  # for the shell; wait_for() writes it
         self.last = _Job(0)  # the record from the EXIT trap
         deaf = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as behind a `&`: it would stay so
         hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL) if deaf else None
         start: Any = functools.partial(Popen, bufsize=0, stdin=PIPE, start_new_session=True)
-        self._selector = selectors.PollSelector()  # its data is what moves bytes
+        self._selector = selectors.PollSelector()  # its data is what reads
         taps, ends = [], []
-        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+        with ExitStack() as ours, ExitStack() as theirs:
             for _ in range(2 if remote else 3):  # not by Popen: on older Pythons it leaks some when there are no more
                 near, far = os.pipe()
                 ours.callback(os.close, near)
@@ -2730,8 +2703,9 @@ class _Shell:
             self.process = ours.enter_context(start(
                 argv, env=env, stdout=ends[0], stderr=ends[1], pass_fds=ends[2:], preexec_fn=hear))
             ours.callback(self.process.kill)
-            words = ["/bin/sh", "-c", _SHELL_GUARD, "hotenv", str(self.process.pid)]
-            guard = ours.enter_context(start(words, env={}, cwd="/", stdout=DEVNULL, stderr=DEVNULL))
+            guard = ours.enter_context(start(
+                ["/bin/sh", "-c", _SHELL_GUARD, "hotenv", str(self.process.pid)], env={}, cwd="/", stdout=DEVNULL,
+                stderr=DEVNULL))
             ours.callback(guard.kill)  # this one first: a pid that is free may be a stranger's
             self._close = ours.pop_all().close
         self._control = self.process.stdin
@@ -2739,22 +2713,8 @@ class _Shell:
         self.out, self.err, self.notes = (*taps, taps[0])[:3]
         self.arrange = _SHELL_THERE if remote else _SHELL_HERE % ends[2]  # what it is to do first
 
-    def send(self, data: bytes) -> None:
-        """For the shell; move() writes it."""
-        import selectors
-        if not self._unsent:
-            self._selector.register(self._control, selectors.EVENT_WRITE, self._write)
-        self._unsent += data
-
-    def _write(self) -> bool:
-        try:
-            self._unsent = self._unsent[self._control.write(self._unsent) or 0:]
-        except BrokenPipeError:
-            self._unsent = b""  # it has ended, and its pipes say so
-        return bool(self._unsent)
-
     def move(self, seconds: float) -> None:
-        """Read and write once what can be, and wait at most so long for it."""
+        """Read once what is there, and wait at most so long for it."""
         for key, _ in self._selector.select(seconds):
             if not key.data():
                 self._selector.unregister(key.fileobj)
@@ -2768,17 +2728,18 @@ class _Shell:
         """Move bytes until no pipe waits for a mark; or for b"", and send no more, until the shell has ended. False:
         deadline, `stop` or the end of its pipes came first."""
         if not mark:
-            if self._unsent:
-                self._selector.unregister(self._control)
-                self._unsent = b""
+            self.unsent = b""
             self._control.close()
         while mark in {*self.notes.marks, *self.err.marks} or not mark and self.process.poll() is None:
-            if self._closed.is_set():
-                raise SessionPoisoned(EXIT_SYSTEM, "the shell session is closed")
+            if self._poison:
+                raise SessionPoisoned(EXIT_SYSTEM, self._poison[-1])
             left = deadline - time.monotonic()
             if left <= 0 or stop and stop.is_set() or mark and not self.notes.open:
                 return False
-            self.move(min(left, 0.05 if mark else 0.005))  # a process's end wakes nobody
+            if self.unsent:  # what a pipe has no room for waits; if the shell has ended, its other pipes say so
+                self.unsent = self.unsent[_tried(self._control.write, self.unsent) or 0:]
+            # A process's end wakes nobody, nor does room in a pipe: bash takes 64 KiB in 13 ms.
+            self.move(min(left, 0.05 if mark and not self.unsent else 0.005))
         return True
 
     def interrupt(self, job: _Job, jobs: frozenset[int], settled: float) -> bool:
@@ -2803,7 +2764,7 @@ class _Shell:
                 for pid in (shell, *family):  # it may have ended, or be root's by sudo
                     if spared or _tried(os.getpgid, pid) != shell:
                         _tried(os.kill, pid, signal.SIGINT)
-            self.send(b"\n\n__hotenv_end %s 124\n" % job.nonce)
+            self.unsent += b"\n\n__hotenv_end %s 124\n" % job.nonce
             finished = self.wait_for(job.end, time.monotonic() + _SHELL_GRACE / 8)
         return finished
 
@@ -2871,7 +2832,7 @@ class ShellSession:
             raise _usage("there is a name or a value that no environment can hold")
         if cwd and not self._remote:
             if not os.path.isdir(cwd):
-                raise _usage(f"there is no directory {_shown(cwd)}")
+                raise _usage("there is no directory " + _shown(cwd))
             cwd = os.path.abspath(cwd)
         self._cwd, self._farewell = cwd or ".", b""
         self.cwd = ""  # after the last command, masked, but for values that are absolute paths
@@ -2886,7 +2847,8 @@ class ShellSession:
         self._give(environment, isolated)
         # Held while a command runs; a signal handler that calls close() then has it as well.
         self._lock, self._busy, self._owner = threading.RLock(), False, os.getpid()
-        self._stop, self._closed, self._poison = threading.Event(), threading.Event(), ""
+        self._stop = threading.Event()
+        self._poison: Words = []  # why there is no shell any more, and no new one
         # What jobs print between commands. Cleaned and masked it is shorter: room for more.
         self._background = _Kept(4 * self._limit + 16 * self._redactor.longest + (16 << 10))
         self._jobs: frozenset[int] = frozenset()
@@ -2925,8 +2887,7 @@ class ShellSession:
 
     def close(self) -> None:
         """End the shell and all that runs in its session; a command that is running raises. Again is allowed."""
-        self._closed.set()
-        self._poison = "the shell session is closed"
+        self._poison.append("the shell session is closed")
         if os.getpid() == self._owner:  # in a fork nobody may ever release the lock
             with self._lock:
                 if not self._busy:  # or else exec() does it, up the stack from a signal handler
@@ -2943,13 +2904,13 @@ class ShellSession:
             if self._busy:
                 raise _usage("a signal handler cannot use the shell that it interrupted")
             if self._poison or os.getpid() != self._owner:
-                raise SessionPoisoned(EXIT_SYSTEM, self._poison or "it is another process's")
+                raise SessionPoisoned(EXIT_SYSTEM, [*self._poison, "it is another process's"][0])
             self._busy, self._stop = True, stop or threading.Event()
             try:
                 return self._audited(command, limit)
             finally:
                 self._busy = False
-                if self._closed.is_set():
+                if self._poison:
                     self._end()
 
     def _audited(self, command: str, limit: float) -> ExecResult:
@@ -2959,7 +2920,7 @@ class ShellSession:
         reason = self._redactor(_denied(self._policy, command))
         if reason:
             self._record("blocked", command=shown, reason=reason)
-            raise PolicyDenied(EXIT_REFUSED, f"the policy does not allow it: {_shown(reason)}")
+            raise PolicyDenied(EXIT_REFUSED, "the policy does not allow it: " + _shown(reason))
         self._record("start", command=shown)
         background = self._background
         job, self._background = _Job(background.room), _Kept(background.room)
@@ -2998,7 +2959,7 @@ class ShellSession:
             with open(_open_private(self._audit, "audit file"), "ab+", 0) as file:
                 if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
                     line = "\n" + line  # half a line stands there, from when the disk was full
-                _write(file.fileno(), line, f"the audit file {_shown(self._audit)}")
+                _write(file.fileno(), line, "the audit file " + _shown(self._audit))
         except HotenvError as error:
             if event not in ("end", "failed"):
                 raise
@@ -3014,23 +2975,29 @@ class ShellSession:
             self._end()
         job = _Job(4096)
         try:
-            self._shell = shell = _Shell(self._argv, self._env, self._remote, self._closed)
+            self._shell = shell = _Shell(self._argv, self._env, self._remote, self._poison)
             shell.notes.marks = {job.begin: _Kept(0), job.start: job.record, job.end: self._background,
                                  shell.last.start: shell.last.record, shell.last.end: _Kept(0)}
-            if self._remote:
-                shell.err.sink = job.err
-                shell.send(_SHELL_REMOTE.encode().replace(b"{B}", job.opening))
-                self._expect(shell, job.begin, job)
-                shell.err.marks = {job.end: self._background}
-            shell.send(shell.arrange + _SHELL_SETUP.replace(b"{X}", shell.last.nonce) + b"\n".join([
+            told = {job.end: shell.arrange + _SHELL_SETUP.replace(b"{X}", shell.last.nonce) + b"\n".join([
                 self._farewell, b"\\builtin cd -- %s || exit 1" % os.fsencode(shlex.quote(self._cwd)),
-                self._exports, b"__hotenv_end %s \"$PPID\"\n:\n" % job.nonce]))
-            self._expect(shell, job.end, job)
+                self._exports, b"__hotenv_end %s \"$PPID\"\n:\n" % job.nonce])}
+            if self._remote:
+                shell.err.sink, shell.err.marks = job.err, {job.end: self._background}
+                told = {job.begin: _SHELL_REMOTE.replace(b"{B}", job.opening), **told}
+            for answer, text in told.items():
+                shell.unsent += text
+                if not shell.wait_for(answer, time.monotonic() + _SHELL_CONNECT):
+                    why = "it gave no answer in time"
+                    if not shell.notes.open and shell.wait_for(b"", time.monotonic() + _SHELL_GRACE):
+                        why = f"it ended with status {shell.process.poll()} (it must lead to bash and the directory)"
+                    shell.drain()
+                    said = job.err.presented(self._redactor, 400).strip()
+                    raise HotenvError(EXIT_SYSTEM, f"{why}: {said}".rstrip(": "))
         except (OSError, HotenvError) as error:
             self._end()
             reason = getattr(error, "strerror", None) or error
-            self._poison = _shown(self._redactor(f"cannot run {self._argv[0]}: {reason}"))
-            raise SessionPoisoned(EXIT_SYSTEM, self._poison) from None
+            self._poison.append(_shown(self._redactor(f"cannot run {self._argv[0]}: {reason}")))
+            raise SessionPoisoned(EXIT_SYSTEM, self._poison[-1]) from None
         self._accept(job)
         if self._remote:  # it may not notice our end: what runs on, the next shell ends
             known = b"[[ $(</proc/%d/environ) == *HOTENV_SHELL=%s* ]]" % (job.status, job.opening)
@@ -3048,7 +3015,7 @@ class ShellSession:
         # On N nothing stands between a begin and a record; a second record is dropped.
         shell.notes.marks = {job.begin: job.out, job.start: job.record, job.end: after, **shell.notes.marks}
         settled = time.monotonic() + _SHELL_SETTLE
-        shell.send(_SHELL_LINES % (job.opening, quoted, job.nonce))
+        shell.unsent += _SHELL_LINES % (job.opening, quoted, job.nonce)
         finished = shell.wait_for(job.end, deadline, self._stop)
         begun, job.late = job.begin not in shell.notes.marks, not finished and shell.notes.open
         if job.late and not self._remote:
@@ -3077,16 +3044,6 @@ class ShellSession:
         self._exports = b"\\builtin unset -v $(\\builtin compgen -e)\n" + exports  # instead of what it is born with
         self.cwd = _shown(self._place(self._cwd))
         return True
-
-    def _expect(self, shell: _Shell, mark: bytes, job: _Job) -> None:
-        if shell.wait_for(mark, time.monotonic() + _SHELL_CONNECT):
-            return
-        reason = "it gave no answer in time"
-        if not shell.notes.open and shell.wait_for(b"", time.monotonic() + _SHELL_GRACE):
-            reason = f"it ended with status {shell.process.poll()} (it must lead to bash and the directory)"
-        shell.drain()
-        said = job.err.presented(self._redactor, 400).strip()
-        raise HotenvError(EXIT_SYSTEM, f"{reason}: {said}".rstrip(": "))
 
     def _end(self) -> int:
         shell, self._shell, self._lost = self._shell, None, True
@@ -3135,29 +3092,22 @@ trailing &; the next result has their output as `background`.",
   "session": {"type": "string", "description": "id from session_open"}}}}]}}"""
 
 
-class _McpShell:
-    """A shell session, once it is open, and the hotenv session that it came from."""
-
-    name = where = path = ""
-    session: ShellSession | None = None
-    thread: Any  # which ends when nobody knows this shell any more
-
-
 class _McpServer:
     """The protocol, and the shells by their ids. A HotenvError has a code of JSON-RPC, or is the result of a tool."""
 
-    def __init__(self, output: int, options: argparse.Namespace) -> None:
+    def __init__(self, options: Namespace) -> None:
         import json
         import threading
-        self._output, self._options = output, options
+        self._options, self._output = options, os.dup(1)
+        os.dup2(2, 1)  # whatever prints, prints there
         self._answers = json.loads(_MCP_ANSWERS % __version__)
         self._schemas = {tool["name"]: tool["inputSchema"] for tool in self._answers["tools/list"]["tools"]}
         properties = self._schemas["session_open"]["properties"]
         properties["remote"]["enum"] = sorted(options.remote)
         if not options.remote:
             del properties["remote"]
-        self.shells: dict[str, _McpShell] = {}
-        self._running: dict[str, threading.Event] = {}  # what cancels each open call, by its id as repr() has it
+        self.shells: Fields = {}  # each has a `session`, once it is open, and the `path` of what is behind it
+        self._running: Fields = {}  # what cancels each open call, by its id as repr() has it
         self._count, self._writing = 0, threading.Lock()
 
     def take(self, line: bytes) -> None:
@@ -3170,14 +3120,14 @@ class _McpServer:
                 message = json.loads(line)
             except (ValueError, RecursionError):
                 raise HotenvError(-32700, "not JSON, or a line of more than 32 MiB") from None
-            if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-                raise HotenvError(-32600, "not a JSON-RPC 2.0 message")
-            method, params = message.get("method"), message.get("params", {})
-            if not method and {"result", "error"} & message.keys():
+            fields: Fields = message if isinstance(message, dict) else {}
+            method, params = fields.get("method"), fields.get("params", {})
+            if not method and {"result", "error"} & fields.keys():
                 return  # an answer to something that we never ask
-            if type(message.get("id", 0)) not in (str, int) or not isinstance(method, str):
-                raise HotenvError(-32600, "method must be a string, id a string or an integer")
-            number = message.get("id")
+            if (fields.get("jsonrpc") != "2.0" or not isinstance(method, str)
+                    or type(fields.get("id", 0)) not in (str, int)):
+                raise HotenvError(-32600, "no JSON-RPC 2.0 message: method is a string, id a string or an integer")
+            number = fields.get("id")
             if number is None:
                 if method == "notifications/cancelled" and isinstance(params, dict):
                     self._running.get(repr(params.get("requestId")), threading.Event()).set()
@@ -3186,7 +3136,7 @@ class _McpServer:
             elif method == "tools/call":
                 self._call(number, params)
             elif method not in self._answers:
-                raise HotenvError(-32601, f"no method {_shown(method)}")
+                raise HotenvError(-32601, "no method " + _shown(method))
             else:
                 result, offered = self._answers[method], params.get("protocolVersion")
                 if method == "initialize" and offered in _MCP_REVISIONS:
@@ -3213,6 +3163,7 @@ class _McpServer:
     def _call(self, number: object, params: Fields) -> None:
         import threading
         from concurrent.futures import ThreadPoolExecutor
+        from types import SimpleNamespace
         name, arguments = str(params.get("name")), params.get("arguments") or {}
         if name not in self._schemas or not isinstance(arguments, dict):
             raise HotenvError(-32602, "no such tool, or its arguments are no object")
@@ -3221,12 +3172,12 @@ class _McpServer:
         for word in [*schema["required"], *arguments]:
             expected = schema["properties"].get(word)
             if not expected:
-                raise _usage(f"there is no argument {_shown(word)}")
+                raise _usage("there is no argument " + _shown(word))
             if word not in arguments:
                 raise _usage(f"the argument {word} is missing")
             value = arguments[word]
-            fits = kinds.get(type(value)) == expected["type"] and value in expected.get("enum", [value])
-            if not fits or word == "timeout" and not 0 < value <= expected["maximum"]:
+            if (kinds.get(type(value)) != expected["type"] or value not in expected.get("enum", [value])
+                    or word == "timeout" and not 0 < value <= expected["maximum"]):
                 raise _usage(f"the argument {word} must be as in {expected}")
         if name == "session_list":
             return self._tell(number, [{"session": one.name, "where": one.where, "cwd": one.session.cwd}
@@ -3236,9 +3187,8 @@ class _McpServer:
             if len(self.shells) >= _MCP_SHELLS_MAX:
                 raise _usage(f"{_MCP_SHELLS_MAX} sessions are open: close one")
             self._count += 1
-            shell = _McpShell()
-            shell.name, shell.where = f"s{self._count}", arguments.pop("remote", "this machine")
-            shell.thread = ThreadPoolExecutor(1)
+            shell = SimpleNamespace(name=f"s{self._count}", where=arguments.pop("remote", "this machine"), session=None,
+                                    path="", thread=ThreadPoolExecutor(1))  # it ends when nobody knows the shell
             self.shells[shell.name] = shell
         elif not shell:
             raise _usage("that session is not open: see session_list, session_open")
@@ -3255,7 +3205,7 @@ class _McpServer:
             if shell and shell.session:
                 shell.session.close()
 
-    def _work(self, number: object, shell: _McpShell, name: str, arguments: Fields, stop: threading.Event) -> None:
+    def _work(self, number: object, shell: Any, name: str, arguments: Fields, stop: Any) -> None:
         """Open it, or run a command in it. Either is a use of the hotenv session: if that has ended,
         all that came from it ends too. A cancelled call ends as by a time limit, unanswered."""
         result: Any
@@ -3292,27 +3242,29 @@ class _McpServer:
             self._tell(number, result)
 
 
-def _serve_mcp(options: argparse.Namespace) -> NoReturn:
+def _serve_mcp(options: Namespace) -> NoReturn:
     """Serve stdin and stdout until stdin ends or a signal comes; then every shell ends too."""
-    import signal
+    if options.policy is not None:
+        options.policy = _load_policy(options.policy)
+    options.remote = dict([text.partition("=")[::2] for text in options.remote])
+    if not all([*options.remote, *options.remote.values()]):
+        raise _usage("mcp: --remote takes NAME=CMD")
     _harden()
     if options.audit is not None:
         os.close(_open_private(options.audit, "audit file"))
     if os.isatty(0):
         _say(f"mcp: waiting for an agent's JSON lines on stdin, see: {_invocation()} help mcp (Ctrl-D ends it)")
-    server = _McpServer(os.dup(1), options)
-    os.dup2(2, 1)  # whatever prints, prints there
-    ends = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    server = _McpServer(options)
 
     def leave(*_: object) -> NoReturn:
-        for each in ends:
-            signal.signal(each, signal.SIG_IGN)
+        for each in _ENDS:
+            _signal.signal(each, _signal.SIG_IGN)
         server.close(*server.shells)
         os._exit(0)  # a thread may still wait for a client that does not read
 
-    for each in ends:
-        signal.signal(each, leave)
-    lines, whole = open(0, "rb", closefd=False), True
+    for each in _ENDS:
+        _signal.signal(each, leave)
+    lines, whole = open(0, "rb"), True
     while line := lines.readline(_MCP_LINE_MAX):
         if whole and line.strip():
             server.take(line)
@@ -3353,9 +3305,9 @@ def _ask(question: str) -> str:
         _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)  # here a signal ends or stops us
     os.close(tty)
     if more or not typed.endswith(b"\n") or len(typed) > _LINE_MAX or b"\0" in typed:
-        rules = f"one line under {_LINE_MAX} bytes, without NUL; pipe others into serve, in quotes"
-        raise HotenvError(EXIT_INPUT, f"no answer to {_shown(question)}: {rules}")
-    return typed[:-1].decode("utf-8", "surrogateescape")
+        raise HotenvError(EXIT_INPUT, f"no answer to {_shown(question)}: one line under {_LINE_MAX} bytes, "
+                                      "without NUL; pipe others into serve, in quotes")
+    return _decoded(typed[:-1])
 
 
 # How each writes a variable, and how a name, = and its value begin that it can carry.
@@ -3413,8 +3365,6 @@ def _exit_status(work: Callable[..., int], *args: Any) -> int:
     except HotenvError as error:
         _say(str(error))
         return error.code
-    except SystemExit:  # argparse, after --help
-        return 0
     except KeyboardInterrupt:
         _die_of(_signal.SIGINT)
     except (OSError, MemoryError) as error:
@@ -3429,17 +3379,24 @@ def _exit_status(work: Callable[..., int], *args: Any) -> int:
 
 
 def _command(argv: Words) -> int:
-    commands = {"serve": _serve, "dump": _dump, "status": _status, "stop": _stop, "mcp": _mcp, "shellenv": _shellenv}
+    commands: Fields = {"serve": _serve, "run": _run, "dump": _dump, "status": _status, "stop": _stop,
+                        "hermetic": _hermetic, "mcp": _serve_mcp, "shellenv": _shellenv}
     if not argv:
         _tried(os.write, 2, _TOPICS["help"].encode())
         return EXIT_USAGE
     name, topic = argv[0], "".join(argv[1:2]).lstrip("-") or "help"
+    at = [*argv, "--"].index("--")
+    own, target = argv[1:at], argv[at + 1:]  # what stands behind the first `--` is the target's
     if name in commands:
-        return commands[name](_parser(name).parse_args(argv[1:]))
-    if name == "run":
-        return _run(argv[1:])
-    if name == "hermetic":
-        return _hermetic(argv[1:])
+        if {"-h", "--help"} & set(own):
+            return _write(1, _parser(name).format_help())
+        if name not in ("run", "hermetic"):
+            return commands[name](_parser(name).parse_args(argv[1:]))
+        if target:
+            return commands[name](own, target)
+        typed = " ".join(map(_shown, ["--", *own])) if own and own[0][:1] != "-" else "[options] -- COMMAND..."
+        raise HotenvError(1 if name == "hermetic" else EXIT_USAGE, f"{name}: what to run goes after `--`, "
+                          f"options before it: {_invocation()} {name} {typed}")
     if name in ("version", "--version", "-V"):
         return _write(1, f"hotenv {__version__}\n")
     if name not in ("help", "--help", "-h"):
@@ -3468,22 +3425,20 @@ def _meant(argv: Words) -> str:
 def _serve(options: Namespace) -> int:
     if options.log is not None and not options.background:
         raise _usage("serve: --log goes with --background; else redirect: 2>> FILE")
-    for descriptor in (0, 1, 2):  # a closed one would be given to the next file or socket
-        if not _tried(os.fstat, descriptor):
-            os.open(os.devnull, os.O_RDWR)
+    null = 0
+    while null < 3:  # a closed one of these would be given to the next file or socket
+        null = os.open(os.devnull, os.O_RDWR)
     if not _ours(os.geteuid()):
         raise HotenvError(EXIT_SYSTEM, f"uid {OVERFLOW_UID} (nobody) is every stranger here: use another")
-    _find_marker()  # raises where the current directory has been removed
-    if os.path.lexists(MARKER) and not options.force:
+    if _find_marker() == MARKER and not options.force:  # raises in a removed directory
         raise _refusal()
-    _call_c("prctl", 15, b"hotenv")  # PR_SET_NAME: for `ps`, pkill and `stop`
+    _tried(_ask_c, "prctl", 15, b"hotenv")  # PR_SET_NAME: for `ps`, pkill and `stop`
     _harden()
     if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # nothing is there yet to clean up
     _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)  # which ends a session even where it was ignored
     response = _read_environment(True) if options.prompt else _read_apart()
-    os.close(0)
-    os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
     if options.background:  # a child holds the session; we return when it is ready, or with what went wrong
         news, report = os.pipe()
         child = os.fork()  # before listen: clients see the credentials of who called that
@@ -3499,36 +3454,30 @@ def _serve(options: Namespace) -> int:
     return _outlive_script(options, response)
 
 
-def _read_apart() -> bytearray:
+def _read_apart() -> bytes:
     """What _read_environment gives, read by a child: what that leaves in its memory goes with it."""
-    source, report = os.pipe()
+    import mmap
+    shared = mmap.mmap(-1, MAX_RESPONSE)  # takes as much as is written, and goes when we return
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it loses the exit status
     child = os.fork()
     if not child:
-        os._exit(_exit_status(_read_and_report, report))
-    os.close(report)
+        os._exit(_exit_status(_read_into, shared))
     import json  # noqa: F401  (what serving needs, while the child reads)
     import socket  # noqa: F401
-    with open(source, "rb", 0) as file:  # without a buffer, which would be a second copy
-        response = bytearray(int.from_bytes(file.read(8), "big"))
-        left = memoryview(response)
-        while got := file.readinto(left):
-            left = left[got:]
     if status := os.waitpid(child, 0)[1]:  # it has said why
         raise _Afterwards(_as_it_ended, status)
-    return response
+    return shared[:shared.find(b"\n") + 1]  # one line
 
 
-def _read_and_report(report: int) -> int:
-    _call_c("prctl", 1, 9)  # PR_SET_PDEATHSIG: it does not outlive us
-    response = _read_environment(False)
-    with open(report, "wb") as file:
-        file.write(len(response).to_bytes(8, "big") + response)
+def _read_into(shared: mmap) -> int:
+    _tried(_ask_c, "prctl", 1, 9)  # PR_SET_PDEATHSIG: it does not outlive us
+    shared.write(_read_environment(False))
     return 0
 
 
 def _read_environment(prompt: bool) -> bytes:
     """The encoded response to all that will ask."""
+    import json
     if os.isatty(0):
         _say("type NAME=value lines, then Ctrl-D. All is seen; to hide a value: NAME=? and --prompt")
     data = bytearray()
@@ -3542,7 +3491,7 @@ def _read_environment(prompt: bool) -> bytes:
     if not data:
         _say("stdin is empty, and so is this session: did the left side of the pipe fail?")
     env = resolve_env(_parse_entries(bytes(data)), _host_environment(), _ask if prompt else None)
-    response = _encode_message({"env": env})
+    response = json.dumps({"env": env}, separators=(",", ":")).encode("ascii") + b"\n"
     if not prompt and os.isatty(2) and b'":"?' in response:  # as JSON writes it between a name and a value
         _say("a value that begins with `?` is taken as it is: to be asked for it, use --prompt")
     if os.environ.get("HOTENV_SOCKET") and os.isatty(2):
@@ -3575,8 +3524,8 @@ def _outlive_script(*args: Any) -> int:
 def _hold(options: Namespace, response: Bytes) -> int:
     """Binds, publishes and serves, and leaves nothing behind."""
     import atexit
-    _call_c("malloc_trim", 0)  # what the syntax tree took, and --prompt has left, goes back
-    wake, received = _caught([_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT])
+    _tried(_ask_c, "malloc_trim", 0)  # what the syntax tree took, and --prompt has left, goes back
+    wake, received = _caught(_ENDS)
     files = _SessionFiles()
     listener = reason = None
     try:
@@ -3598,13 +3547,13 @@ def _hold(options: Namespace, response: Bytes) -> int:
         talks = os.isatty(2) and not options.quiet
         log = _Log("quiet" * options.quiet or "verbose" * options.verbose)
         if talks:
-            log.add(f"hotenv: {message}")
+            log.add("hotenv: " + message)
         server = _Server(listener, response, files, log, options.timeout, options.max_age)
         reason = server.run(wake, received)
     except FileExistsError:
         raise _refusal() from None
     except OSError as error:
-        raise _system_error(error, f"cannot serve from a socket in {_shown(files.base)}") from None
+        raise _system_error(error, "cannot serve from a socket in " + _shown(files.base)) from None
     finally:
         if listener:
             listener.close()  # cleaning up needs a descriptor, and there may be no other left
@@ -3614,23 +3563,11 @@ def _hold(options: Namespace, response: Bytes) -> int:
     if talks:
         log.add(f"hotenv: session {files.id} {reason}")
     log.close()
-    late = {_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP}  # deadly, as the interpreter goes
-    atexit.register(_signal.pthread_sigmask, _signal.SIG_BLOCK, late)
+    atexit.register(_signal.pthread_sigmask, _signal.SIG_BLOCK, _ENDS)  # deadly, as the interpreter goes
     return 0
 
 
-def _split(command: str, argv: Words) -> tuple[Words, Words]:
-    """What stands before the first `--` is ours; what stands behind it is the target's."""
-    at = [*argv, "--"].index("--")
-    own, target = argv[:at], argv[at + 1:]
-    if not target and not {"-h", "--help"} & set(own):
-        typed = " ".join(map(_shown, ["--", *own])) if own and own[0][:1] != "-" else "[options] -- COMMAND..."
-        raise _usage(f"{command}: what to run goes after `--`, options before it: {_invocation()} {command} {typed}")
-    return own, target
-
-
-def _run(argv: Words) -> int:
-    own, command = _split("run", argv)
+def _run(own: Words, command: Words) -> int:
     host, words = _host_environment(), [*map(_as_utf8, command)]
     if not own:  # the form of every day: argparse would cost 5 ms
         _exec(command, {**host, **fetch("run", words)})
@@ -3660,10 +3597,7 @@ def _run(argv: Words) -> int:
 
 
 def _run_options(own: Words) -> Namespace:
-    parser = _parser("run")
-    if not {"-h", "--help"} & set(own):  # where a screen has no room for them
-        _with_guards(parser)
-    options = parser.parse_args(own)
+    options = _parser("run").parse_args(own)
     options.passed = vars(options)["pass"]  # no name in Python
     guarded = options.profile or set(_ALLOWANCES) & set(_by_name(options.words))
     for wrong, message in (
@@ -3673,7 +3607,7 @@ def _run_options(own: Words) -> Namespace:
             ("" in options.bin, "--bin takes a directory, and an empty name would be this one"),
             (options.no_mask and not options.mask, "--no-mask goes with --mask")):
         if wrong:
-            raise _usage(f"run: {message}")
+            raise _usage("run: " + message)
     options.guards = _guard_words(options) if guarded else []
     return options
 
@@ -3692,8 +3626,6 @@ def _chosen(snapshot: Env, only: Sequence[str], option: str = "--only") -> Value
 
 def _dump(options: Namespace) -> int:
     form = "json" if options.json else options.format
-    if form not in _FORMATS:
-        raise _usage(f"dump: --format takes one of {', '.join(_FORMATS)}")
     _harden()  # a core of ours would hold the values
     snapshot = fetch("dump", (), options.socket, peer_uid=options.peer_uid)
     return _write(1, _formatted(_chosen(snapshot, options.only), form))
@@ -3702,16 +3634,12 @@ def _dump(options: Namespace) -> int:
 def _server_of(session: _Session, peer_uid: int | None) -> tuple[socket.socket, int, str]:
     """A connection, the server's pid, and its state as in `ps` (T: stopped), or '' if it is not seen, or not ours."""
     sock = _connect(session, peer_uid)
-    pid, state = _peer(sock)[0], ""
+    pid = _peer(sock)[0]
     if sys.platform != "linux":
-        row = os.popen(f"ps -o state=,command= -p {pid}").read()
+        row = os.popen("ps -o state=,command= -p " + pid).read()
         return sock, pid, row[:1] * ("hotenv" in row)
-    try:
-        with open(f"/proc/{pid}/stat", errors="replace") as file:
-            state = file.read().partition(" (hotenv) ")[2][:1]
-    except OSError:
-        pass
-    return sock, pid, state
+    row = (_tried(_content, f"/proc/{pid}/stat") or b"").partition(b" (hotenv) ")[2].decode()
+    return sock, pid, row[:1]
 
 
 def _look(session: _Session, peer_uid: int | None, about: Fields) -> None:
@@ -3741,7 +3669,7 @@ def _all_sessions(options: Namespace) -> list[Any]:
         found = _tried(os.stat, base)
         if found and _ours(found.st_uid):
             paths += glob.glob(f"{glob.escape(base)}/{'[0-9a-f]' * 8}.sock")
-    return [_Session(path) for path in sorted(paths)]
+    return [*map(_Session, sorted(paths))]
 
 
 def _status(options: Namespace) -> int:
@@ -3768,12 +3696,13 @@ def _status(options: Namespace) -> int:
 
 
 def _status_lines(found: Fields) -> str:
-    text = "live\n" if found["live"] else "dead\n"
-    for key, value in [*found.items()][1:]:
+    live = found.pop("live")
+    text = "live\n" if live else "dead\n"
+    for key, value in found.items():
         if value and key in ("since", "ends"):
             left = int(value - time.time())
             value = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
-            value += f", in {_duration(left)}" * (found["live"] and left > 0)
+            value += f", in {_duration(left)}" * (live and left > 0)
         text += f"{key:<10} {_shown(str(value or 'unknown'))}\n"
     return text
 
@@ -3833,23 +3762,12 @@ def _shellenv(options: Namespace) -> int:
     return _write(1, f'hotenv() {{ {words} "$@"; }}\n')
 
 
-def _hermetic(argv: Words) -> int:
+def _hermetic(own: Words, target: Words) -> int:
     """Every error of ours is 1 here: 2 says that something was blocked."""
-    parser = _with_guards(_parser("hermetic"))
     try:
-        own, target = _split("hermetic", argv)
-        _run_hermetic(_guard_words(parser.parse_args(own)), target, _host_environment())
+        _run_hermetic(_guard_words(_parser("hermetic").parse_args(own)), target, _host_environment())
     except HotenvError as error:
         raise HotenvError(1, str(error)) from None
-
-
-def _mcp(options: Namespace) -> int:
-    if options.policy is not None:
-        options.policy = _load_policy(options.policy)
-    options.remote = dict([text.partition("=")[::2] for text in options.remote])
-    if not all([*options.remote, *options.remote.values()]):
-        raise _usage("mcp: --remote takes NAME=CMD")
-    _serve_mcp(options)
 
 
 _TOPICS = {"help": r"""usage: hotenv COMMAND [options]; see hotenv COMMAND --help

@@ -2685,9 +2685,8 @@ def test_no_error_shows_any_of_the_input_but_a_key_and_where_it_stands_and_no_me
 # ==== redaction =======================================================================================================
 # Values and their spellings, in a string and in a stream.
 
-LONG_PEM = "-----BEGIN PRIVATE KEY-----\n" + "\n".join(
-    base64.b64encode(random.Random(n).getrandbits(384).to_bytes(48, "big")).decode() for n in range(60)
-) + "\n-----END PRIVATE KEY-----\n"
+LONG_PEM = "-----BEGIN PRIVATE KEY-----\n" + "\n".join(base64.b64encode(random.Random(n).getrandbits(384).to_bytes(
+    48, "big")).decode() for n in range(60)) + "\n-----END PRIVATE KEY-----\n"
 VALUES = {"TOKEN": TOKEN, "URL": "postgres://app:p%40ss/w?rd=1&x=~a'b@db.example:5432/main",
     "QUOTES": "it's \"quoted\" <b>&amp; `x` $HOME \\n!", "ACCENTS": "naïve-Größe-\U0001f511-key",
     "LINES": "first line's text\nsecond\tline\r\nthird line: ü", "PADDED": "  blanks around me \n",
@@ -2979,9 +2978,8 @@ def prompting(project):
     with contextlib.ExitStack() as terminals:
         def make(*args, text=b"A=?First\n", until=b"First: ", behind=""):
             path = Path(tempfile.mkdtemp(dir=str(project.root)), "input")
-            leads = terminals.enter_context(on_terminal(
-                sys.executable, "-ISc", Asking.SHELL, str(path), behind, *project.command(["serve", "--prompt", *args]),
-                cwd=project.dir, env=project.env))
+            leads = terminals.enter_context(on_terminal(sys.executable, "-ISc", Asking.SHELL, str(path), behind,
+                *project.command(["serve", "--prompt", *args]), cwd=project.dir, env=project.env))
             return Asking(*leads, path, text, until)
         make.hang_up = terminals.close
         yield make
@@ -4314,9 +4312,10 @@ ANY   | open("/nowhere/x", "w") => open path=/nowhere/x ~~ open("/nowhere/x y", 
     os.open("/proc/self/fd/%d" % os.open("victim", os.O_RDONLY), os.O_WRONLY)
 FS    | [os.open(f, os.O_RDONLY, dir_fd=d)
     for _, _, fs, d in os.fwalk(".") for f in fs if f == "link"] ~~ sqlite3.connect("file:" + outside + "/old?mode=ro",
-    uri=True) ~~ open("/etc/passwd").read() ~~ open(outside + "/old").read() ~~ os.open("/etc/passwd", os.O_RDONLY) ~~
-    os.listdir("/etc") ~~ list(os.scandir("/etc")) ~~ pathlib.Path("/etc/passwd").read_text() ~~ open("link").read() ~~
-    open("../" + __import__("os").path.basename(outside) + "/old").read() ~~ open("/proc/self/root/etc/passwd").read()
+    uri=True) ~~ sqlite3.connect("file://localhost" + outside + "/old?mode=ro", uri=True) ~~ open("/etc/passwd").read()
+    ~~ open(outside + "/old").read() ~~ os.open("/etc/passwd", os.O_RDONLY) ~~ os.listdir("/etc") ~~
+    list(os.scandir("/etc")) ~~ pathlib.Path("/etc/passwd").read_text() ~~ open("link").read() ~~ open("../" +
+    __import__("os").path.basename(outside) + "/old").read() ~~ open("/proc/self/root/etc/passwd").read()
 --fs-readonly=/ --fs-write dir | open("made", "w") ~~ os.symlink(os.path.abspath("victim"), "dir/l"); open("dir/l", "w")
     ~~ os.link("victim", "dir/l") ~~ os.rename("victim", "dir/l")
 --fs-readonly=/ --fs-write . | sqlite3.connect("file:" + outside + "/new", uri=True)
@@ -4996,6 +4995,9 @@ def test_many_starts_find_no_half_a_guard_old_ones_go_after_a_week_and_without_o
     os.utime(str(own), (0, 0))
     guarded(NET, "pass", env=fresh)
     assert time.time() - own.stat().st_mtime < 60, "each start says that it is in use"
+    for taken in "hotenv.py", "sitecustomize.py":  # as a cleaner of /tmp does
+        (own / taken).unlink(), shutil.rmtree(str(own / "__pycache__"))
+        assert guarded(NET, "pass", env=fresh).returncode == 0, "what is missing is put back"
     code = ("import os, subprocess, sys; os.system('rm -r %s/guards-*')\n"
             "subprocess.run([sys.executable, '-c', 'print(1)'], env={})" % base)
     done = guarded(NET, code, PYTHONS[1], env=fresh)
@@ -5209,9 +5211,8 @@ def test_a_shell_that_has_died_meanwhile_is_replaced_before_a_command_runs(size,
         pid = shell.exec("export KEPT=x; mkdir d; cd d; (sleep 0.02; echo b; kill -9 $$) & echo $$").stdout.strip()
         until(lambda: subprocess.run(["ps", "-o", "stat=", "-p", pid], stdout=PIPE).stdout[:1] in (b"", b"Z"))
         result = shell.exec(f"echo $KEPT; pwd; echo {'x' * size} | wc -c; echo ran >>ran; cat ran")
-        assert result.as_dict().items() >= {
-            "stdout": f"x\n{tmp_path}/d\n{size + 1}\nran\n", "exit_code": 0, "shell_restarted": True,
-            "timed_out": False, "background": "b\n"}.items(), result
+        assert result.as_dict().items() >= {"stdout": f"x\n{tmp_path}/d\n{size + 1}\nran\n", "exit_code": 0,
+            "shell_restarted": True, "timed_out": False, "background": "b\n"}.items(), result
         assert not shell.exec("true").shell_restarted
 
 
@@ -5716,9 +5717,8 @@ def test_an_audit_that_is_no_plain_file_and_a_command_whose_line_cannot_be_writt
 def test_a_session_over_ssh_does_what_a_local_one_does(host, tmp_path):
     with hotenv.ShellSession(SECRETS, remote=host.command, cwd=str(tmp_path), timeout=20) as shell:
         result = shell.exec("echo ${#TOKEN}; echo $TOKEN >&2; printf %s \"$PEM\" | wc -c; test -n \"$SSH_CONNECTION\"")
-        assert result.as_dict().items() >= {
-            "stdout": f"{len(TOKEN)}\n{len(PEM)}\n", "stderr": "[hidden:TOKEN]\n", "exit_code": 0,
-            "cwd": str(tmp_path)}.items()
+        assert result.as_dict().items() >= {"stdout": f"{len(TOKEN)}\n{len(PEM)}\n", "stderr": "[hidden:TOKEN]\n",
+            "exit_code": 0, "cwd": str(tmp_path)}.items()
         shell.exec("export KEPT=x; mkdir d; cd d; unset PIN")
         result = shell.exec("echo a; exit 7")
         assert (result.stdout, result.exit_code, result.shell_restarted) == ("a\n", 7, True)
