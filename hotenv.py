@@ -779,10 +779,10 @@ def _encode_request(command: str, args: Strings) -> bytes:
     """A request that the server takes: of arguments that are too long, as many as fit."""
     if command != "run":
         return b'{"command":"dump"}\n'
-    # Only between two of them stands `","`: before a quote within one there is a backslash.
-    listed = (",".join(map(_json_quoted, args)) + ',"')[:MAX_REQUEST - len('{"command":"run","args":[]}')]
-    listed = listed.rpartition('","')[0] or '"...'
-    return b'{"command":"run","args":[%s"]}\n' % listed.encode("ascii")
+    # Only between two of them is there a tab: within one JSON has it escaped.
+    listed = (",\t".join(map(_json_quoted, args)) + ",\t")[:MAX_REQUEST - len('{"command":"run","args":[]}')]
+    listed = listed.rpartition(",\t")[0] or '"..."'
+    return b'{"command":"run","args":[%s]}\n' % listed.encode("ascii")
 
 
 def _decode_request(line: bytes, scan: Scanner) -> tuple[str, Words]:
@@ -3492,6 +3492,8 @@ def _read_environment(prompt: bool) -> bytes:
         _say("stdin is empty, and so is this session: did the left side of the pipe fail?")
     env = resolve_env(_parse_entries(bytes(data)), _host_environment(), _ask if prompt else None)
     response = json.dumps({"env": env}, separators=(",", ":")).encode("ascii") + b"\n"
+    if len(response) > MAX_RESPONSE:
+        raise HotenvError(EXIT_INPUT, f"as JSON this has over {MAX_RESPONSE >> 20} MiB, which no client takes")
     if not prompt and os.isatty(2) and b'":"?' in response:  # as JSON writes it between a name and a value
         _say("a value that begins with `?` is taken as it is: to be asked for it, use --prompt")
     if os.environ.get("HOTENV_SOCKET") and os.isatty(2):
