@@ -73,8 +73,8 @@ if TYPE_CHECKING:
 __version__ = "1.1.0"
 
 # ==== limits and errors ===============================================================================================
-# Every limit with its reason, exit codes, what ends a command, the table of options and how it is read (in lines
-# that command line leaves over).
+# Every limit with its reason, exit codes, what ends a command; the table of options, and how it is read (in lines
+# that dotenv, environment, session files and kernel guards leave over).
 
 MAX_INPUT = MAX_EXPANSION = 64 << 20  # bytes of dotenv text, characters of references: far above any real file
 MAX_NESTING = 64  # references within defaults: deeper is a mistake, and recursion must end
@@ -2092,8 +2092,7 @@ def _become(kind: str, argv: Words) -> NoReturn:
 
 
 # ==== hermetic host ===================================================================================================
-# Owns the way in, in lines that kernel guards leave over: the guards asked for, and which of them the kernel holds;
-# what a target is, how it is started.
+# Owns the way in: the guards asked for, and which of them the kernel holds; what a target is, how it is started.
 # A Python is started as by itself: PYTHONPATH brings in the loader, which guards it before its first line. One that
 # ignores PYTHONPATH is started on the loader. What belongs to this very environment runs in this process, unless that
 # has held a session's values. All else is a program: the kernel alone must be able to hold its guards.
@@ -3348,8 +3347,7 @@ def _formatted(env: Env, form: str) -> str:
 
 
 # ==== command line ====================================================================================================
-# One function a command, the one place that prints an error and picks an exit code; in lines that client, session
-# files and environment leave over.
+# One function a command, the one place that prints an error and picks an exit code.
 
 
 def main(argv: Sequence[str] | None = None) -> int:
