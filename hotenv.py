@@ -925,7 +925,7 @@ class _Server:
             if now >= self.end:
                 return "ended: --max-age is over"
             if now >= self.deadline:
-                return "ended: idle for " + _duration(self.idle)
+                return f"ended: idle for {_duration(self.idle)}"
             for key, _ in events:
                 if key.data:
                     self.go_on(key.data)
@@ -1824,7 +1824,7 @@ class _Guarded:
             argv = [arg for arg in (*args, args[:1]) if isinstance(arg, (list, tuple))][0]  # at last, a shell's line
             # platform.processor() asks uname, and has an answer without it.
             _block(event, "no-subprocess", "argv", argv, counts=argv != ["uname", "-p"])
-        if not os.path.exists(_Guarded.home + "/sitecustomize.py"):
+        if not os.path.exists(f"{_Guarded.home}/sitecustomize.py"):
             _block(event, "hermetic", "path", _Guarded.home, " (the files that guard a child are gone)")
         for env in (os.environ, *args):  # whatever environment the program makes for a child
             if hasattr(env, "keys") and env is not os.environb:
@@ -1887,8 +1887,9 @@ def _traced(value: Any) -> str:
     import re
     _Guarded.redactor = _Guarded.redactor or Redactor(_Guarded.secrets)
     several = isinstance(value, (list, tuple))
-    # No word has a NUL in it, so one text holds them all.
-    text = _Guarded.redactor("\0".join(map(os.fsdecode, value if several else [value])))
+    # One text holds all words; what has a NUL itself is not executed, but is shown.
+    words = value if several else [value]
+    text = _Guarded.redactor("\0".join([os.fsdecode(word).replace("\0", "?") for word in words]))
     text = re.sub(rf"(?i)((?<![^\0])-{_SECRET}\0|(?<![\w-]){_SECRET}(?:\s*[=:]\s*|\s+))[^\0]+", r"\1***", text)
     text = re.sub(r"://[^/\s@\0]*@", "://***@", text)
     line = ",".join(map(repr, text.split("\0")))
@@ -2177,7 +2178,7 @@ def _run_hermetic(guards: Words, target: Words, env: Values,
     # No guarded program may touch our directories, nor sessions that can be found from here.
     sealed = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), os.environ.get("HOTENV_SOCKET"), socket_path,
               _tried(_read_marker, _find_marker() or "")]
-    words += ["sealed=" + os.path.abspath(path) for path in sealed if path]
+    words += [f"sealed={os.path.abspath(path)}" for path in sealed if path]
     import re
     words += ["secret=" + name for name in secrets or env if secrets
               or re.fullmatch(_SECRET, name, re.I) and env[name][:1] != "/"]  # PWD is none
@@ -2189,7 +2190,7 @@ def _run_hermetic(guards: Words, target: Words, env: Values,
     if kind not in ("program", "python"):
         if secrets is None and not sys.flags.no_site + sys.flags.ignore_environment:  # as -S, -E and -I have it
             raise _Afterwards(_run_here, kind, argv, guards)
-        argv = [sys.executable, _Guarded.home + "/sitecustomize.py", kind, *argv]
+        argv = [sys.executable, f"{_Guarded.home}/sitecustomize.py", kind, *argv]
     path = os.fsencode(argv[0])
     _guard_in_kernel(guards, path, kind != "program")
     _exec(argv, env, path)  # under --no-subprocess nothing else can be executed but by these very bytes
@@ -2209,7 +2210,7 @@ def _guard_in_kernel(guards: Words, path: bytes, python: bool) -> None:
         if "fs-readonly" in held:
             given = values.get("fs-write", [])  # one still to be made opens its directory
             there = [each if os.path.exists(each) else os.path.dirname(each) for each in given]
-            writable = [_Guarded.home + "/__pycache__", *there, *_DEVICES, *_OF_THE_CALLER]
+            writable = [f"{_Guarded.home}/__pycache__", *there, *_DEVICES, *_OF_THE_CALLER]
             if not _tried(_landlock, _WRITE_RIGHTS, 0, writable):
                 held.remove("fs-readonly")
             if not given:
@@ -2333,7 +2334,7 @@ def _resolve_python(words: Words, path: str) -> Words:
         return ["python", python, *line[1:]]
     if rest[0] in ("", "-"):
         return ["program", *words]
-    loader = [*line[1:len(line) + 2 - len(rest)], _Guarded.home + "/sitecustomize.py"]
+    loader = [*line[1:len(line) + 2 - len(rest)], f"{_Guarded.home}/sitecustomize.py"]
     kind = {"-c": "code", "-m": "module"}.get(rest[0], "path")
     return ["python", python, *loader, kind, *rest[kind == "module":-2]]
 
@@ -2439,7 +2440,7 @@ def _load_policy(policy: Any) -> Fields:
                 raise ValueError
         return given
     except OSError as error:
-        raise _system_error(error, "cannot read the policy " + _shown(str(policy))) from None
+        raise _system_error(error, f"cannot read the policy {_shown(str(policy))}") from None
     except (ValueError, TypeError, AttributeError, RecursionError):
         pass  # what is said below
     raise _usage('a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
@@ -2831,7 +2832,7 @@ class ShellSession:
             raise _usage("there is a name or a value that no environment can hold")
         if cwd and not self._remote:
             if not os.path.isdir(cwd):
-                raise _usage("there is no directory " + _shown(cwd))
+                raise _usage(f"there is no directory {_shown(cwd)}")
             cwd = os.path.abspath(cwd)
         self._cwd, self._farewell = cwd or ".", b""
         self.cwd = ""  # after the last command, masked, but for values that are absolute paths
@@ -2919,7 +2920,7 @@ class ShellSession:
         reason = self._redactor(_denied(self._policy, command))
         if reason:
             self._record("blocked", command=shown, reason=reason)
-            raise PolicyDenied(EXIT_REFUSED, "the policy does not allow it: " + _shown(reason))
+            raise PolicyDenied(EXIT_REFUSED, f"the policy does not allow it: {_shown(reason)}")
         self._record("start", command=shown)
         background = self._background
         job, self._background = _Job(background.room), _Kept(background.room)
@@ -2958,7 +2959,7 @@ class ShellSession:
             with open(_open_private(self._audit, "audit file"), "ab+", 0) as file:
                 if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
                     line = "\n" + line  # half a line stands there, from when the disk was full
-                _write(file.fileno(), line, "the audit file " + _shown(self._audit))
+                _write(file.fileno(), line, f"the audit file {_shown(self._audit)}")
         except HotenvError as error:
             if event not in ("end", "failed"):
                 raise
@@ -3135,7 +3136,7 @@ class _McpServer:
             elif method == "tools/call":
                 self._call(number, params)
             elif method not in self._answers:
-                raise HotenvError(-32601, "no method " + _shown(method))
+                raise HotenvError(-32601, f"no method {_shown(method)}")
             else:
                 result, offered = self._answers[method], params.get("protocolVersion")
                 if method == "initialize" and offered in _MCP_REVISIONS:
@@ -3171,7 +3172,7 @@ class _McpServer:
         for word in [*schema["required"], *arguments]:
             expected = schema["properties"].get(word)
             if not expected:
-                raise _usage("there is no argument " + _shown(word))
+                raise _usage(f"there is no argument {_shown(word)}")
             if word not in arguments:
                 raise _usage(f"the argument {word} is missing")
             value = arguments[word]
@@ -3553,7 +3554,7 @@ def _hold(options: Namespace, response: Bytes) -> int:
     except FileExistsError:
         raise _refusal() from None
     except OSError as error:
-        raise _system_error(error, "cannot serve from a socket in " + _shown(files.base)) from None
+        raise _system_error(error, f"cannot serve from a socket in {_shown(files.base)}") from None
     finally:
         if listener:
             listener.close()  # cleaning up needs a descriptor, and there may be no other left

@@ -4280,7 +4280,7 @@ LOCAL | socket.create_connection(("0.1.2.3", 80), 0.2) ~~ socket.create_connecti
 --no-network --allow-domain 2852039166.test | socket.create_connection(("2852039166", 80), 0.2, ("127.0.0.1", 0))
 SUB   | subprocess.check_output(["touch", "made"]) => subprocess.check_output argv=['touch','made'] ~~
     subprocess.run(["touch", "made", "x y"]) => subprocess.run argv=['touch','made','x y'] ~~ subprocess.run(["x",
-    "--token", "hunter2", "--password=hunter2", "API_KEY=hunter2", "-H", "Authorization: Bearer hunter2",
+    "--token", "a\0hunter2", "--password=hunter2", "API_KEY=hunter2", "-H", "Authorization: Bearer hunter2",
     "https://me:hunter2@host/", "--verbose", "y"]) => subprocess.run
     argv=['x','--token','***','--password=***','API_KEY=***','-H','Authorization:
     ***','https://***@host/','--verbose','y'] ~~ os.system('x --secret-key "hunter2 hunter2"') => os.system argv=['x
