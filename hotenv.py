@@ -23,6 +23,7 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 #  11. A command imports what it needs alone; an import changes nothing; no check is an assert.
 #  12. One copy of the values lives in the server: the encoded response.
 # The rooms, each below a banner, stand in the order in which data flows: each calls only rooms above it.
+# A script is compiled at each start: with 32,768 tokens or more, by Python 3.8 to 3.11 a millisecond longer.
 
 from __future__ import annotations
 
