@@ -256,6 +256,7 @@ Print a shell function that runs this file, compiled once.
 # The commands that have an option, (those) whose help has no room for it, how it is typed,
 # what it takes, or -, and what it does.
 _OPTIONS = """\
+serve run dump status stop hermetic mcp shellenv | -h --help | - | show this help
 run dump status stop mcp | --socket | PATH | ask this; else $HOTENV_SOCKET, else by .hotenv
 run dump status stop mcp | --peer-uid | N | also believe a server of this user id
 serve | -t --timeout | DUR | idle time until it ends: 1h30m (default: 5m)
@@ -327,14 +328,16 @@ def _parser(command: str, where: str = "") -> argparse.ArgumentParser:
 
     usage, summary, example = _COMMANDS[command].split("\n", 2)
     parser = argparse.ArgumentParser(
-        None, "hotenv " + usage, summary, "example:\n" + example, allow_abbrev=False, add_help=not where,
+        None, "hotenv " + usage, summary, "example:\n" + example, allow_abbrev=False, add_help=False,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.error = error  # type: ignore[method-assign]
     parser.set_defaults(timeout=IDLE_TIMEOUT, max_age=MAX_DURATION, format="plain", shell="sh")
-    either = parser.add_mutually_exclusive_group()  # how much is told: at most one of these
-    for line in _OPTIONS.splitlines():
+    # For each option of the parser's own argparse would look up how wide the terminal is.
+    options = parser.add_argument_group("options")
+    either = options.add_mutually_exclusive_group()  # how much is told: at most one of these
+    for line in _OPTIONS.splitlines()[where != "":]:  # --help, the first, is for the command line alone
         commands, typed, takes, told = line.split(" | ")
-        group = either if typed in ("-q --quiet", "-v --verbose", "--json") else parser
+        group = either if typed in ("-q --quiet", "-v --verbose", "--json") else options
         if command in commands:
             action = group.add_argument(*typed.split(), help=told, **_TAKEN.get(typed, _TAKEN.get(takes, {})))
             action.metavar = takes
@@ -902,7 +905,7 @@ class _Server:
         self.scan = json.JSONDecoder(**_JSON_RULES).raw_decode
         self.listener, self.response, self.files, self.log = listener, memoryview(response), files, log
         self.selector = selectors.DefaultSelector()
-        self.limits: Any = getattr(resource, "prlimit", None)  # Linux
+        self.limits: Any = getattr(resource, "prlimit", None)  # which Linux has
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(DESCRIPTORS, hard)), hard))
         self.waiting: dict[Waits, Any] = {}  # who waits longest comes first
@@ -993,7 +996,7 @@ class _Server:
                 piece, newline, rest = data.partition(b"\n")
                 line += piece
                 self.unfinished += len(piece)
-            unsent, command, words = self.answer(sock, line, newline)
+            unsent, request = self.answer(sock, line, newline)
             while unsent:
                 now = _now()
                 if now >= self.deadline:
@@ -1004,12 +1007,12 @@ class _Server:
                     pass
                 if unsent:
                     yield sock, 2, now + ANSWER_TIME
-            if command:
+            if request:
                 self.deadline = min(self.end, now + self.idle)
                 if self.deadline > self.stamped + STAMP_STEP:
                     self.stamped = self.deadline
                     self.files.stamp(time.time() + self.deadline - now)
-                self.log.request(command, words)
+                self.log.request(*request)
             if rest or not newline:  # it may still be sending: to close now would reset it
                 sock.shutdown(_socket.SHUT_WR)
                 while data:
@@ -1021,24 +1024,22 @@ class _Server:
             self.unfinished -= len(line)
             sock.close()
 
-    def answer(self, sock: socket.socket, line: bytes, newline: bytes) -> tuple[Bytes | memoryview, str, Words]:
-        """What to send; of a request that is served, its command and words for the log."""
+    def answer(self, sock: socket.socket, line: bytes, newline: bytes) -> tuple[Bytes | memoryview, Any]:
+        """What to send, and what to log of a request that is served."""
         try:
             if not newline or len(line) > MAX_REQUEST:
                 raise ValueError(f"a request is one line, with its newline, of at most {MAX_REQUEST >> 10} KiB")
-            if self.limits:
-                try:  # a guard of ours shows in RLIMIT_MSGQUEUE, which nothing else sets so
-                    _, sign = self.limits(sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED), 12)
-                except OSError:
-                    sign = 0  # it cannot be told of another user, another pid namespace, or who has gone
-                if sign % 4096 == GUARD_SIGN:
+            # A guard of ours shows in RLIMIT_MSGQUEUE, which nothing else sets so. It cannot be told of a process
+            # that is another user's, of another pid namespace, or gone.
+            if sys.platform == "linux":
+                limits = _tried(self.limits, sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED), 12)
+                if limits and limits[1] % 4096 == GUARD_SIGN:
                     raise ValueError("a program under guards gets no secrets but its own")
-            command, words = _decode_request(line, self.scan)
-            return self.response, command, words
+            return self.response, _decode_request(line, self.scan)
         except ValueError as error:
-            return b'{"error":"BAD_REQUEST","message":%s}\n' % _json_quoted(str(error)).encode("ascii"), "", []
+            return b'{"error":"BAD_REQUEST","message":%s}\n' % _json_quoted(str(error)).encode("ascii"), None
         except Exception:  # a bug of ours ends one request; what it says may hold what was sent
-            return b'{"error":"INTERNAL","message":"this is a bug in hotenv"}\n', "", []
+            return b'{"error":"INTERNAL","message":"this is a bug in hotenv"}\n', None
 
 
 def _peer(sock: socket.socket) -> tuple[int, int]:
@@ -1624,7 +1625,7 @@ def _landlock(files: int, network: int, writable: Sequence[str]) -> bool:
     import struct
     rules = _ask_c("syscall", 444, struct.pack("QQ", files, network), 16, 0)  # landlock_create_ruleset
     for path in filter(os.path.exists, writable):
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)  # type: ignore[attr-defined]  # Linux has it
         rule = struct.pack("=Qi", files if os.path.isdir(path) else _FILE_RIGHTS, descriptor)
         _tried(_ask_c, "syscall", 445, rules, 1, rule, 0)  # landlock_add_rule: not to a pipe, which needs none
         os.close(descriptor)
@@ -1680,8 +1681,8 @@ def _sign_as_guarded() -> None:
 # No thread has a state: nothing is open for a moment in another, a fork or a signal handler.
 #
 # Guards travel in HOTENV_GUARDS, a word a line: no-network, allow-domain=example.com, and three of ours: sealed=, what
-# any guard closes; program=, where the target's own files are; secret=, what no trace shows. After an empty line comes
-# a further set (hermetic within hermetic), with a hook of its own: all hold.
+# any guard closes; program=, where the target's own files are; secret=, a name whose value no trace shows. After an
+# empty line comes a further set (hermetic within hermetic), with a hook of its own: all hold.
 
 
 def _by_name(words: Words) -> Fields:
@@ -1717,7 +1718,7 @@ class _Guarded:
     text = home = ""  # HOTENV_GUARDS, and the directory that PYTHONPATH begins with
     blocked: Words = []  # the events that were: any decides the exit status
     trace = -1  # a duplicate of stderr, which the program may redirect
-    secrets: Values = {}  # as they were at the start: a program may take its own away
+    environment: Values = {}  # as it was at the start: a program may take its secrets away
     redactor: Redactor | None = None  # what hides them, once it was needed
 
     def __init__(self, words: Words) -> None:
@@ -1792,10 +1793,12 @@ class _Guarded:
     def on_open(self, event: str, path: Any, mode: Any = None, flags: int = 0) -> None:
         if isinstance(path, int):
             return  # it was opened before
-        text = os.fsdecode(path or ".")
         if flags & _WRITING or mode and mode[0] in "wa":  # C opens files without flags
             self.change(event, path, made=not flags or flags & os.O_CREAT > 0)
-        elif self.root != "/" and (not text.startswith(self.trusted) or "/.." in text):
+        elif self.root != "/":
+            text = os.fsdecode(path or ".")
+            if text.startswith(self.trusted) and "/.." not in text:
+                return
             real = os.path.realpath(text)
             known = f"{real}/".startswith((f"/proc/{os.getpid()}/", *self.readable))
             if not known and os.path.exists(real + "/" * (event != "open")):  # only a directory can be listed
@@ -1842,10 +1845,11 @@ class _Guarded:
         top = module.partition(".")[0]  # subinterpreters have hooks of their own, uvloop raises no events
         if top in ("_interpreters", "_xxsubinterpreters", "uvloop"):
             _block(event, "hermetic", "module", module, counts=False)
-        place = os.path.dirname(filename or "")
-        native = filename and not (place.endswith("/lib-dynload") and place in sys.path)
-        if self.imports and (native or top in ("ctypes", "_ctypes", "cffi")):
-            _block(event, "strict-imports", "module", module)
+        if self.imports:
+            place = os.path.dirname(filename or "")
+            native = filename and not (place.endswith("/lib-dynload") and place in sys.path)
+            if native or top in ("ctypes", "_ctypes", "cffi"):
+                _block(event, "strict-imports", "module", module)
 
     checks: Fields = {event: check for check, events in (  # what is not here is no guard's concern
         (on_change, " ".join(_CHANGES)), (on_open, "open os.listdir os.scandir"),
@@ -1891,7 +1895,10 @@ def _block(event: str, reason: str, about: str, value: Any, hint: str = "", coun
 def _traced(value: Any) -> str:
     """For a trace or an error: escaped, and without the secrets that can be told."""
     import re
-    _Guarded.redactor = _Guarded.redactor or Redactor(_Guarded.secrets)
+    if not _Guarded.redactor:
+        _Guarded.redactor = Redactor({
+            name: value for name, value in _Guarded.environment.items() if f"\nsecret={name}\n" in f"{_Guarded.text}\n"
+            or re.fullmatch(_SECRET, name, re.I) and value[:1] != "/"})  # PWD is none
     several = isinstance(value, (list, tuple))
     # One text holds all words; what has a NUL itself is not executed, but is shown.
     words = value if several else [value]
@@ -1984,7 +1991,7 @@ def _guard() -> None:
     values = _by_name(_Guarded.text.split("\n"))
     if "sealed" not in values:
         raise RuntimeError("HOTENV_GUARDS is damaged")
-    _Guarded.secrets = {name: os.environ.get(name, "") for name in values.get("secret", [])}
+    _Guarded.environment = dict(os.environ)
     sys.dont_write_bytecode |= "fs-readonly" in values
     if "trace" in values:
         import fcntl
@@ -2185,9 +2192,7 @@ def _run_hermetic(guards: Words, target: Words, env: Values,
     sealed = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), os.environ.get("HOTENV_SOCKET"), socket_path,
               _tried(_read_marker, _find_marker() or "")]
     words += [f"sealed={os.path.abspath(path)}" for path in sealed if path]
-    import re
-    words += ["secret=" + name for name in secrets or env if secrets
-              or re.fullmatch(_SECRET, name, re.I) and env[name][:1] != "/"]  # PWD is none
+    words += ["secret=" + name for name in secrets or ()]
     if "\n" in "".join(words):
         raise HotenvError(1, "a path with a line break in it cannot be guarded")
     _Guarded.text = (os.environ.get("HOTENV_GUARDS", "") + "\n\n" + "\n".join(words)).lstrip()
@@ -3643,7 +3648,7 @@ def _server_of(session: _Session, peer_uid: int | None) -> tuple[socket.socket, 
     sock = _connect(session, peer_uid)
     pid = _peer(sock)[0]
     if sys.platform != "linux":
-        row = os.popen("ps -o state=,command= -p " + pid).read()
+        row = os.popen(f"ps -o state=,command= -p {pid}").read()
         return sock, pid, row[:1] * ("hotenv" in row)
     row = (_tried(_content, f"/proc/{pid}/stat") or b"").partition(b" (hotenv) ")[2].decode()
     return sock, pid, row[:1]
@@ -3771,10 +3776,14 @@ def _shellenv(options: Namespace) -> int:
 
 def _hermetic(own: Words, target: Words) -> int:
     """Every error of ours is 1 here: 2 says that something was blocked."""
+    import gc
+    gc.disable()  # what follows is imports, and an exec: it would look for garbage for 0.7 ms
     try:
         _run_hermetic(_guard_words(_parser("hermetic").parse_args(own)), target, _host_environment())
     except HotenvError as error:
         raise HotenvError(1, str(error)) from None
+    finally:
+        gc.enable()
 
 
 _TOPICS = {"help": r"""usage: hotenv COMMAND [options]; see hotenv COMMAND --help
