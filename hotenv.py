@@ -351,8 +351,9 @@ def _parser(command: str, where: str = "") -> argparse.ArgumentParser:
 # ==== dotenv ==========================================================================================================
 # Text into entries, or one error with its line and column. Knows nothing of files or sockets.
 #
-# An entry is (name, value): a str is a literal, a _Template has references or asks. Errors show a
-# position and, once `key =` is read, the key: any other text may be the tail of a secret.
+# An entry is (name, value): a str is a literal, a tuple a template, which has references or, bare, begins with `?`:
+# the raw value, its quote, a double one or "" for a bare one, the text that it stands in, its position there. Errors
+# show a position and, once `key =` is read, the key: any other text may be the tail of a secret.
 
 # One statement. Groups: 1 export, 2 the quote around a name, 3 the name, 4 the quote that opens a value and ends the
 # match, 5 a bare value. A mistake is matched as nothing. It is linear: no two neighbouring repeats share a character.
@@ -368,51 +369,45 @@ _SIGNS = {"": _BARE, "'": r"\\[\\']", '"': _BARE + r"""| \\[\\'"abfnrtv]"""}
 _LITERAL = {**dict(zip("}\\'\"abfnrtv", "}\\'\"\a\b\f\n\r\t\v")), "{": "${"}
 
 
-class _Template:
-    """A value with references, or a bare one that begins with `?`."""
-
-    def __init__(self, raw: str, quote: str, place: tuple[str, int, str]) -> None:
-        self.raw, self.quote = raw, quote  # a double one, or "" for a bare one
-        self.place = place  # the text that it stands in, its position there, its key
-
-    def error(self, at: int, reason: str) -> HotenvError:
-        text, start, key = self.place
-        return _dotenv_error(text, start + at, f"{reason} in the value of {key}")
-
-    def expand(self, env: Env, host: Env, room: list[int], used: bool = True) -> str:
-        """What it stands for. Of what is not `used`, a default where there is a value, only the grammar counts."""
-        import re
-        pieces, done = [], 0
-        around: list[tuple[bool, int]] = []  # the open references: is it used around it, its position
-        for token in re.compile(_SIGNS[self.quote]).finditer(self.raw):
-            sign, at = token[0], token.start()
-            pieces.append(self.raw[done:at] * used)
-            done = token.end()
-            if sign == "}" and around:
-                used = around.pop()[0]
-            elif not sign.startswith("${"):
-                pieces.append(_LITERAL[sign[-1]] * used)
-            elif not token[1] or len(around) == MAX_NESTING:
-                raise self.error(at, "bad reference: write ${NAME}, ${NAME:-default}, or \\${ for a literal ${,")
-            else:
-                around.append((used, at))
-                if used:
-                    name, colon, operator = token.groups()
-                    value: Any = env.get(name, host.get(name))
-                    missing = value is None or not value and colon == ":"
-                    if missing and operator == "?":
-                        raise self.error(at, "what is referred to is required, and not set or empty,")
-                    if missing or operator == "+":
-                        value = ""
-                    used = operator == ("-" if missing else "+")  # then the word behind it counts
-                    pieces.append(value)
-                    room[0] -= len(value)  # what references may still make
-                    if room[0] < 0:
-                        reason = f"references expand to too large a text, over {MAX_EXPANSION >> 20} MiB,"
-                        raise self.error(at, reason)
-        if around:
-            raise self.error(around[0][1], "bad reference: its } is missing; write \\${ for a literal ${,")
-        return "".join(pieces) + self.raw[done:]
+def _expanded(name: str, template: Any, env: Env, host: Env, room: list[int], used: bool = True) -> str:
+    """What a template stands for. Of what is not `used`, a default where there is a value, only the grammar counts."""
+    import re
+    raw, quote, text, start = template
+    pieces, done = [], 0
+    around: Any = []  # the open references: is it used around it, its position
+    for token in re.compile(_SIGNS[quote]).finditer(raw):
+        sign, at = token[0], token.start()
+        pieces.append(raw[done:at] * used)
+        done = token.end()
+        if sign == "}" and around:
+            used = around.pop()[0]
+        elif not sign.startswith("${"):
+            pieces.append(_LITERAL[sign[-1]] * used)
+        elif not token[1] or len(around) == MAX_NESTING:
+            reason = "bad reference: write ${NAME}, ${NAME:-default}, or \\${ for a literal ${"
+            break
+        else:
+            around.append((used, at))
+            if used:
+                key, colon, operator = token.groups()
+                value: Any = env.get(key, host.get(key))
+                missing = value is None or not value and colon == ":"
+                if missing and operator == "?":
+                    reason = "what is referred to is required, and not set or empty"
+                    break
+                if missing or operator == "+":
+                    value = ""
+                used = operator == ("-" if missing else "+")  # then the word behind it counts
+                pieces.append(value)
+                room[0] -= len(value)  # what references may still make
+                if room[0] < 0:
+                    reason = f"references expand to too large a text, over {MAX_EXPANSION >> 20} MiB"
+                    break
+    else:
+        if not around:
+            return "".join(pieces) + raw[done:]
+        at, reason = around[0][1], "bad reference: its } is missing; write \\${ for a literal ${"
+    raise _dotenv_error(text, start + at, f"{reason}, in the value of {name}")
 
 
 def _parse_entries(source: str | bytes) -> Iterator[tuple[str, Any]]:
@@ -452,14 +447,14 @@ def _parse_entries(source: str | bytes) -> Iterator[tuple[str, Any]]:
             continue  # a comment, an `export NAME`, the end
         known.add(name)
         if quote != "'" and "${" in value or not quote and value.startswith("?"):
-            value = _Template(value, quote or "", (text, text.index(value, match.end(3)), name))
+            value = value, quote or "", text, text.index(value, match.end(3))
         elif quote and "\\" in value:
             value = re.compile(_SIGNS[quote]).sub(lambda sign: _LITERAL[sign[0][-1]], value)
         yield name, value
 
 
 def _place(text: str, pos: int) -> str:
-    return f"{text.count(chr(10), 0, pos) + 1}:{pos - text.rfind(chr(10), 0, pos)}"
+    return "%d:%d" % (text.count("\n", 0, pos) + 1, pos - text.rfind("\n", 0, pos))
 
 
 def _dotenv_error(text: str, pos: int, reason: str) -> HotenvError:
@@ -494,7 +489,7 @@ def resolve_env(entries: Env | Iterable[tuple[str, Any]], host: Env,
     """The one place where an entry becomes a value; a mapping's strings are read as bare ones. `${NAME}` is what an
     earlier entry set, or `host` has; with `prompt`, a bare `?text` is `prompt("text")`, and a `?` `prompt(name)`."""
     if hasattr(entries, "items"):
-        entries = [(name, _Template(text, "", (text, 0, name))) for name, text in entries.items()]
+        entries = [(name, (text, "", text, 0)) for name, text in entries.items()]
     room = [MAX_EXPANSION]
     passes = [True]
     if prompt:  # a mistake in the last entry comes before the first question
@@ -503,11 +498,12 @@ def resolve_env(entries: Env | Iterable[tuple[str, Any]], host: Env,
     for used in passes:
         env: Values = {}
         for name, value in entries:
-            if isinstance(value, _Template):
-                if used and prompt and (value.quote + value.raw).startswith("?"):
-                    value = prompt(value.raw[1:].strip() or name)
+            if isinstance(value, tuple):
+                raw, quote = value[:2]
+                if used and prompt and (quote + raw).startswith("?"):
+                    value = prompt(raw[1:].strip() or name)
                 else:
-                    value = value.expand(env, host, room, used)
+                    value = _expanded(name, value, env, host, room, used)
             env[name] = value
     return env
 
@@ -592,12 +588,17 @@ def _runtime_dir() -> str:
     return base
 
 
-def _find_marker() -> str | None:
-    """The nearest marker upward, by a relative path: parents that may not be searched end the walk."""
+def _find_marker() -> str:
+    """The nearest marker upward, or '', by a relative path: parents that may not be searched end the walk."""
     here = _tried(os.getcwd)
     if here is None:
         raise HotenvError(EXIT_SYSTEM, "cannot tell the current directory (was it removed?)")
-    return next(filter(os.path.lexists, ["../" * level + MARKER for level in range(here.count("/") + 1)]), None)
+    marker = MARKER
+    for _ in here.split("/"):
+        if os.path.lexists(marker):
+            return marker
+        marker = "../" + marker
+    return ""
 
 
 def _read_marker(path: str, directory: int | None = None) -> str:
@@ -651,7 +652,7 @@ class _SessionFiles:
         self.base = path = _runtime_base()
         self.link = os.path.join(self.base, self.id)
         self.path = self.link + ".sock"
-        self.found: os.stat_result | None = None  # the socket file, once it is bound
+        self.found: Any = None  # the socket file, once it is bound
         self.made = []  # directories, for a start that comes to nothing
         while not os.path.lexists(path):
             self.made.append(path)
@@ -845,8 +846,8 @@ def _now() -> float:
 class _Log:
     """Lines for a stderr that is not ours alone: never blocks, keeps some, drops with a count."""
 
-    def __init__(self, level: str) -> None:
-        self.level, self.waiting, self.dropped, self.descriptor = level, bytearray(), 0, 2
+    def __init__(self, options: Namespace) -> None:
+        self.options, self.waiting, self.dropped, self.descriptor = options, bytearray(), 0, 2
         self.borrowed = False  # must it be told not to block each time, as others write to it too
         if not stat.S_ISREG(os.fstat(2).st_mode):  # a description of our own, which never blocks
             own = _tried(os.open, "/proc/self/fd/2", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
@@ -854,8 +855,8 @@ class _Log:
             self.descriptor = own or 2
 
     def request(self, command: str, words: Words) -> None:
-        if self.level != "quiet":
-            words = words if self.level == "verbose" else words[:1]
+        if not self.options.quiet:
+            words = words if self.options.verbose else words[:1]
             self.add(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {command} {_shown(' '.join(words))}")
 
     def add(self, line: str) -> None:
@@ -1079,7 +1080,7 @@ def _ask_c(function: str, *args: Any) -> int:
     try:
         import ctypes  # a Python can be built without
         word = ctypes.c_void_p.from_param  # of bytes, their address
-        result: int = getattr(ctypes.CDLL(None), function)(*map(word, args))
+        result: int = ctypes.pythonapi[function](*map(word, args))  # it finds all that is loaded
     except (ImportError, AttributeError):
         result = -1
     if result < 0:
@@ -1597,10 +1598,15 @@ def _attend(command: _Command, channels: list[Waits]) -> int:
 # opening to write and connecting by TCP. Neither needs a privilege or can be lifted: sudo gains nothing. They see no
 # addresses (so no --allow-*), reads, unix sockets by path, listening, chmod beside --fs-write.
 
-_MACHINES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2), "riscv64": (0xC00000F3, 2)}
-# A system call, its number on x86_64, and in the table that newer machines share (9999: none).
-_CALLS = ("socket 41 198 sendto 44 206 sendmsg 46 211 sendmmsg 307 269 clone 56 220 fork 57 9999 vfork 58 9999 "
-          "clone3 435 435 execve 59 221 execveat 322 281 io_uring_setup 425 425 ")
+_COLUMNS = {"x86_64": 1, "aarch64": 2, "riscv64": 2}  # of the table below: which numbers a machine has
+# The words of a filter, each with its number on x86_64, and in the table that newer machines
+# share (9999: none): machines, instructions, verdicts (to refuse is to return an error's number),
+# system calls.
+_NUMBERS = ("x86_64 0xc000003e 9999 aarch64 9999 0xc00000b7 riscv64 9999 0xc00000f3 "
+            "load 0x20 0x20 mask 0x54 0x54 equal 0x15 0x15 above 0x35 0x35 end 6 6 "
+            "allowed 0x7fff0000 0x7fff0000 killed 0x80000000 0x80000000 EACCES 0x5000d 0x5000d ENOSYS 0x50026 0x50026 "
+            "socket 41 198 sendto 44 206 sendmsg 46 211 sendmmsg 307 269 clone 56 220 fork 57 9999 vfork 58 9999 "
+            "clone3 435 435 execve 59 221 execveat 322 281 io_uring_setup 425 425 ")
 _ATTRIBUTE_CALLS = (  # Landlock has no right for these
     "chmod 90 9999 fchmod 91 52 chown 92 9999 fchown 93 55 lchown 94 9999 fchownat 260 54 fchmodat 268 53 fchmodat2 "
     "452 452 utime 132 9999 utimes 235 9999 futimesat 261 9999 utimensat 280 88 setxattr 188 5 lsetxattr 189 6 "
@@ -1613,19 +1619,17 @@ _NO_NETWORK = f"""socket 16 0xffffffff 1|socket 16 0xffffffff 16|{_TCP}|socket|s
 sendmsg 32 0x20000000 0|sendmsg|sendmmsg 40 0x20000000 0|sendmmsg""".split("|")
 _NO_SUBPROCESS = "clone 16 0x10000 0x10000|clone|clone3|fork|vfork|execve|execveat".split("|")  # but threads
 _UNKNOWN = ("clone3", "io_uring_setup")  # libc takes clone instead; sockets can be made by the other without a call
-_ALLOWED, _KILLED, _REFUSED = 0x7FFF0000, 0x80000000, 0x50000  # and an error's number
-_INSTRUCTIONS = {"load": 0x20, "mask": 0x54, "equal": 0x15, "above": 0x35, "end": 0x06}
 _WRITE_RIGHTS, _FILE_RIGHTS = 0x7FF2, 0x4002  # all that change anything (Linux 6.2); those that a file has
 _DEVICES = "/dev/null /dev/zero /dev/full /dev/tty /dev/ptmx /dev/pts".split()  # may always be written
-_OF_THE_CALLER = ("/dev/shm", "/dev/stdout", "/dev/stderr")  # shm: locks of multiprocessing; the others may be files
+_OF_THE_CALLER = "/dev/shm /dev/stdout /dev/stderr".split()  # shm: locks of multiprocessing; the others may be files
 
 
-def _landlock(files: int, network: int, writable: Sequence[str]) -> bool:
+def _landlock(files: int, network: int, writable: Words) -> bool:
     """Refuse what needs these rights, but writing below `writable`."""
     import struct
     rules = _ask_c("syscall", 444, struct.pack("QQ", files, network), 16, 0)  # landlock_create_ruleset
     for path in filter(os.path.exists, writable):
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)  # type: ignore[attr-defined]  # Linux has it
+        descriptor = os.open(path, os.O_PATH)  # type: ignore[attr-defined]  # Linux has it
         rule = struct.pack("=Qi", files if os.path.isdir(path) else _FILE_RIGHTS, descriptor)
         _tried(_ask_c, "syscall", 445, rules, 1, rule, 0)  # landlock_add_rule: not to a pipe, which needs none
         os.close(descriptor)
@@ -1642,36 +1646,25 @@ def _address(data: bytes) -> int:
 def _seccomp(rules: Words) -> None:
     """The first rule decides that names the call, and whose conditions hold."""
     import struct
-    machine, column = _MACHINES[os.uname().machine]
-    words = (_CALLS + _ATTRIBUTE_CALLS).split()
+    machine = os.uname().machine
+    column = _COLUMNS[machine]
+    words = (_NUMBERS + _ATTRIBUTE_CALLS).split()
     table = dict(zip(words[::3], words[column::3]))
     # An instruction, how many to skip if it holds, and if not, its number. Neither 32-bit programs nor x32 calls,
     # whose numbers are others: both end on the spot.
-    program = (f"load 0 0 4 equal 1 0 {machine} end 0 0 {_KILLED} "
-               f"load 0 0 0 above 0 1 {1 << 30} end 0 0 {_KILLED} ")
+    program = f"load 0 0 4 equal 1 0 {machine} end 0 0 killed load 0 0 0 above 0 1 0x40000000 end 0 0 killed "
     for rule in rules:
         name, *left = rule.split()  # three words a condition, which takes three instructions
-        verdict = _ALLOWED if left else _REFUSED + (errno.ENOSYS if name in _UNKNOWN else errno.EACCES)
-        program += f"load 0 0 0 equal 0 {len(left) + 1} {table[name]} "
+        verdict = "allowed" if left else "ENOSYS" if name in _UNKNOWN else "EACCES"
+        program += f"load 0 0 0 equal 0 {len(left) + 1} {name} "
         while left:
             place, bits, value, *left = left
             program += f"load 0 0 {place} mask 0 0 {bits} equal 0 {len(left) + 1} {value} "
         program += f"end 0 0 {verdict} "
-    numbers = [_INSTRUCTIONS.get(word) or int(word, 0) for word in f"{program} end 0 0 {_ALLOWED}".split()]
+    numbers = [int(table.get(word, word), 0) for word in (program + "end 0 0 allowed").split()]
     count = len(numbers) // 4
     code = struct.pack("HBBI" * count, *numbers)
     _ask_c("prctl", 22, 2, struct.pack("HxxxxxxP", count, _address(code)), 0, 0)
-
-
-def _sign_as_guarded() -> None:
-    """Tell the session's server, by a limit, that we and all that we start are under guards."""
-    if sys.platform == "linux":
-        import resource
-        hard = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1] % (1 << 62)  # -1 says that there is none
-        hard -= (hard - GUARD_SIGN) % 4096
-        if hard < 0:
-            raise HotenvError(1, "`ulimit -q` is too low: it is what tells a session who is under guards")
-        resource.setrlimit(resource.RLIMIT_MSGQUEUE, (hard, hard))
 
 
 # ==== hermetic ========================================================================================================
@@ -1722,7 +1715,7 @@ class _Guarded:
     redactor: Redactor | None = None  # what hides them, once it was needed
 
     def __init__(self, words: Words) -> None:
-        values = {"allow-domain": [], "sealed": [], "fs-write": [], **_by_name(words)}
+        values = {"allow-domain": [], "fs-write": [], **_by_name(words)}
         self.network = "no-network" in values
         self.processes = "no-subprocess" in values
         self.imports = "strict-imports" in values
@@ -1730,11 +1723,8 @@ class _Guarded:
         self.known = set(values["allow-domain"])  # may be reached
         self.suffixes = tuple(map(".{}".format, self.known))
         self.sealed = _roots(values["sealed"])
-        self.root = "/"
-        self.writable = _roots(["/"])
-        if "fs-readonly" in values:
-            self.root = values["fs-readonly"][-1]
-            self.writable = _roots([*values["fs-write"], *_DEVICES])
+        self.root = values.get("fs-readonly", ["/"])[-1]
+        self.writable = _roots([*values["fs-write"], *_DEVICES] if "fs-readonly" in values else ["/"])
         if self.root != "/":  # below it, the target's own files, and Python's
             places = [self.root, _Guarded.home, sys.prefix, sys.base_prefix, *map(str, sys.path), *values["program"]]
             self.readable = (*_roots(places), *self.writable, *_READABLE)
@@ -1757,23 +1747,23 @@ class _Guarded:
         if sock.family != _socket.AF_UNIX:
             internet = sock.family in _INTERNET  # no other has hosts that could be told
             if self.network and not (internet and self.may_reach(address[0], connecting)):
-                _block(event, "no-network", "host", address[0])
+                _block(event, "no-network host", address[0])
         elif address[0] not in (0, "\0"):  # else an abstract name, which is no file
             if not connecting:
                 self.change(event, address)
-            elif f"{_real(address)}/".startswith(self.sealed):  # the door to the secrets
-                _block(event, "hotenv-session", "path", address)
+            elif (_real(address) + "/").startswith(self.sealed):  # the door to the secrets
+                _block(event, "hotenv-session path", address)
 
     def on_socket(self, event: str, sock: Any, family: int, kind: int, *_: Any) -> None:
         """Nothing but TCP, as in the kernel: it would not see where a datagram goes."""
         strict = self.network and not self.localhost and not self.suffixes
         if strict and family in _INTERNET and kind & 15 != _socket.SOCK_STREAM:
-            _block(event, "no-network", "type", f"{kind}")
+            _block(event, "no-network type", f"{kind}")
 
     def on_lookup(self, event: str, host: Any, *_: Any) -> None:
         host = host[0] if isinstance(host, tuple) else host
         if self.network and host and not self.may_reach(host, connecting=False):
-            _block(event, "no-network", "host", host)
+            _block(event, "no-network host", host)
 
     def on_found(self, event: str, host: Any, found: Any) -> None:
         """An allowed name is known by its addresses from then on: connect sees nothing else."""
@@ -1784,11 +1774,12 @@ class _Guarded:
     def change(self, event: str, path: Any, dir_fd: int = -1, follow: bool = True, made: bool = True) -> None:
         """May this be made, removed or changed? What is not there is missing, not refused."""
         real = _real(path, dir_fd, follow)
-        if f"{real}/".startswith(self.sealed):
-            _block(event, "hotenv-session", "path", real)
-        allowed = f"{real}/".startswith(self.writable) or path in ("/dev/stdout", "/dev/stderr")
+        place = real + "/"
+        if place.startswith(self.sealed):
+            _block(event, "hotenv-session path", real)
+        allowed = place.startswith(self.writable) or path in ("/dev/stdout", "/dev/stderr")
         if not allowed and (made or os.path.lexists(real)):
-            _block(event, "fs-readonly", "path", real, " (--fs-write PATH allows it below PATH)")
+            _block(event, "fs-readonly path", real, " (--fs-write PATH allows it below PATH)")
 
     def on_open(self, event: str, path: Any, mode: Any = None, flags: int = 0) -> None:
         if isinstance(path, int):
@@ -1803,7 +1794,7 @@ class _Guarded:
             known = f"{real}/".startswith((f"/proc/{os.getpid()}/", *self.readable))
             if not known and os.path.exists(real + "/" * (event != "open")):  # only a directory can be listed
                 hint = f" (read only below {self.root}; --fs-readonly=PATH, =/ all)"
-                _block(event, "fs-readonly", "path", real, hint)
+                _block(event, "fs-readonly path", real, hint)
 
     def on_change(self, event: str, *args: Any) -> None:
         padded = [*args, *[-1] * 10]
@@ -1820,7 +1811,7 @@ class _Guarded:
             from urllib.parse import unquote
             path, _, query = path.partition("#")[0].partition("?")
             path = unquote(path.replace("file://localhost/", "file:/", 1)[5:])
-            modes = f"&{query}&"
+            modes = "&" + query + "&"
         elif path in ("", ":memory:"):
             modes = "&mode=memory&"
         if "&mode=ro&" in modes or "&immutable=1&" in modes:
@@ -1832,9 +1823,9 @@ class _Guarded:
         if self.processes:
             argv = [arg for arg in (*args, args[:1]) if isinstance(arg, (list, tuple))][0]  # at last, a shell's line
             # platform.processor() asks uname, and has an answer without it.
-            _block(event, "no-subprocess", "argv", argv, counts=argv != ["uname", "-p"])
-        if not os.path.exists(f"{_Guarded.home}/sitecustomize.py"):
-            _block(event, "hermetic", "path", _Guarded.home, " (the files that guard a child are gone)")
+            _block(event, "no-subprocess argv", argv, counts=argv != ["uname", "-p"])
+        if not os.path.exists(_Guarded.home + "/sitecustomize.py"):
+            _block(event, "hermetic path", _Guarded.home, " (the files that guard a child are gone)")
         for env in (os.environ, *args):  # whatever environment the program makes for a child
             if hasattr(env, "keys") and env is not os.environb:
                 for name in {b"HOTENV_GUARDS", b"PYTHONPATH"} & set(env):  # would come before ours
@@ -1844,12 +1835,12 @@ class _Guarded:
     def on_import(self, event: str, module: str, filename: Any, *_: Any) -> None:
         top = module.partition(".")[0]  # subinterpreters have hooks of their own, uvloop raises no events
         if top in ("_interpreters", "_xxsubinterpreters", "uvloop"):
-            _block(event, "hermetic", "module", module, counts=False)
+            _block(event, "hermetic module", module, counts=False)
         if self.imports:
             place = os.path.dirname(filename or "")
             native = filename and not (place.endswith("/lib-dynload") and place in sys.path)
             if native or top in ("ctypes", "_ctypes", "cffi"):
-                _block(event, "strict-imports", "module", module)
+                _block(event, "strict-imports module", module)
 
     checks: Fields = {event: check for check, events in (  # what is not here is no guard's concern
         (on_change, " ".join(_CHANGES)), (on_open, "open os.listdir os.scandir"),
@@ -1868,8 +1859,10 @@ class _Guarded:
             self.checks[event](self, event, *args)
 
 
-def _block(event: str, reason: str, about: str, value: Any, hint: str = "", counts: bool = True) -> NoReturn:
-    """Count it (unless a program asks in passing), trace it, raise what programs know how to take."""
+def _block(event: str, what: str, value: Any, hint: str = "", counts: bool = True) -> NoReturn:
+    """Count it (unless a program asks in passing), trace it, raise what programs know how to take. `what`: which
+    guard refuses, and what the value is."""
+    reason, about = what.split()
     frame: Any = sys._getframe()
     ours = frame.f_globals
     line = event
@@ -1877,16 +1870,16 @@ def _block(event: str, reason: str, about: str, value: Any, hint: str = "", coun
     while frame and (frame.f_globals is ours or frame.f_globals.get("__name__") in ("os", "socket", "subprocess")):
         name = frame.f_code.co_name
         if frame.f_globals is not ours and name[0] not in "_<":
-            line = f"{frame.f_globals['__name__']}.{name}"
+            line = frame.f_globals["__name__"] + "." + name
         frame = frame.f_back
     try:
         line += f" {about}={_traced(value)}" * (value != ())
     except Exception:
         pass  # at the end of the interpreter nothing can be imported any more
-    line = f"{line[:1990]} reason={reason}"
+    line = line[:1990] + " reason=" + reason
     _Guarded.blocked += [event] * counts
     _tried(os.write, _Guarded.trace, f"[hermetic] blocked {line}\n".encode("ascii", "backslashreplace"))
-    line = f"blocked by hotenv: {line}{hint}"
+    line = "blocked by hotenv: " + line + hint
     if event == "import":
         raise ImportError(line, name=value)
     raise PermissionError(errno.EACCES, line)
@@ -1896,8 +1889,9 @@ def _traced(value: Any) -> str:
     """For a trace or an error: escaped, and without the secrets that can be told."""
     import re
     if not _Guarded.redactor:
+        guards = _Guarded.text + "\n"
         _Guarded.redactor = Redactor({
-            name: value for name, value in _Guarded.environment.items() if f"\nsecret={name}\n" in f"{_Guarded.text}\n"
+            name: value for name, value in _Guarded.environment.items() if "\nsecret=" + name + "\n" in guards
             or re.fullmatch(_SECRET, name, re.I) and value[:1] != "/"})  # PWD is none
     several = isinstance(value, (list, tuple))
     # One text holds all words; what has a NUL itself is not executed, but is shown.
@@ -1975,12 +1969,12 @@ def _patch_early(kind: Any, name: str) -> None:
     """A method of sockets that looks up a name before its event: so the name goes first, alone."""
     original = getattr(kind, name)
     def call(sock: Any, *args: Any) -> Any:
-        address = args[-1]
+        *others, address = args
         if sock.family in _INTERNET and ":" not in _host(address[0]):
             sys.audit("socket." + name, sock, address)
             found = _socket.getaddrinfo(address[0], None, sock.family)
-            args = (*args[:-1], (found[0][4][0], *address[1:]))  # now the check sees where it goes
-        return original(sock, *args)
+            address = (found[0][4][0], *address[1:])  # now the check sees where it goes
+        return original(sock, *others, address)
     call.__code__ = call.__code__.replace(co_filename="<hotenv>")
     setattr(kind, name, call)
 
@@ -2033,7 +2027,7 @@ def _carry(env: Any) -> None:
 
 def _uncaught(kind: Any, error: Any, trace: Any) -> None:
     """The last word about an exception, without what led to the target, and what refused."""
-    kept: list[Any] = []
+    kept: Any = []
     while trace:
         if trace.tb_frame.f_code is _become.__code__:
             kept.clear()  # it led to the target
@@ -2124,19 +2118,20 @@ def _absolute(word: str) -> str:
         import re
         name = _host(value.lstrip("*."))
         if not re.fullmatch(r"[\w.-]+|[\da-f.]*(:[\da-f.]*){2,}", name):
-            raise _usage(f"--{option} takes a host or an address, not {_shown(value)}")
-        return f"{option}={name}"
-    if given and not value:
-        raise _usage(f"the path of --{option} is empty")
-    return f"{option}={os.path.realpath(value)}" if given else word
+            raise _usage("--allow-domain takes a host or an address, not " + _shown(value))
+        return "allow-domain=" + name
+    if not given:
+        return word
+    if not value:
+        raise _usage("the path of --" + option + " is empty")
+    return option + "=" + os.path.realpath(value)
 
 
 def _guard_words(asked: Namespace) -> Words:
     """The guards of all sources, highest first. They add up; but no allowance counts below the highest source that
     has its guard: a file in a checkout cannot open what the command line closed."""
     flags = os.environ.get("HERMETIC_FLAGS", "").split()
-    for name in os.environ.get("HERMETIC_PROFILE", "").replace(",", " ").split():
-        flags.append("--profile=" + name)
+    flags += map("--profile={}".format, os.environ.get("HERMETIC_PROFILE", "").replace(",", " ").split())
     if root := os.environ.get("HERMETIC_FS_ROOT"):
         flags.append("--fs-readonly=" + root)
     sources, words, closed = [asked], [], set()  # closed is what no lower source can open, nor choose
@@ -2147,8 +2142,8 @@ def _guard_words(asked: Namespace) -> Words:
         profiles = " ".join(map(_PROFILES.__getitem__, source.profile))
         own = list(map(_absolute, profiles.split() + source.words))
         words += [word for word in own if word.partition("=")[0] not in closed]
-        for guard in _ALLOWANCES.keys() & _by_name(own):
-            closed.update(_ALLOWANCES[guard].split())
+        for guard in _by_name(own):
+            closed.update(_ALLOWANCES.get(guard, "").split())
     return words
 
 
@@ -2176,7 +2171,7 @@ def _config_flags() -> Words:
 
 
 def _run_hermetic(guards: Words, target: Words, env: Values,
-                  secrets: Iterable[str] | None = None, socket_path: str = "") -> NoReturn:
+                  secrets: Strings | None = None, socket_path: str = "") -> NoReturn:
     """Become the target under the guards. Under `run`, `secrets` are the session's names, and the
     target gets a process image of its own: what --only left out is not in its memory."""
     if not _ALLOWANCES.keys() & _by_name(guards):
@@ -2186,22 +2181,29 @@ def _run_hermetic(guards: Words, target: Words, env: Values,
         kind, *argv = _resolve_target(target, env.get("PATH", os.defpath))
     except OSError as error:
         raise HotenvError(1, f"cannot guard {_shown(str(error.filename or target[0]))}: {error.strerror}") from None
-    places = [os.path.dirname(os.path.realpath(word)) for word in argv[:2] if os.path.isfile(word)]
-    words = [*guards, f"program={[os.getcwd(), *places][-1]}"]
+    place = os.getcwd()
+    for word in filter(os.path.isfile, argv[:2]):
+        place = os.path.dirname(os.path.realpath(word))
     # No guarded program may touch our directories, nor sessions that can be found from here.
     sealed = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), os.environ.get("HOTENV_SOCKET"), socket_path,
-              _tried(_read_marker, _find_marker() or "")]
-    words += [f"sealed={os.path.abspath(path)}" for path in sealed if path]
-    words += ["secret=" + name for name in secrets or ()]
+              _tried(_read_marker, _find_marker())]
+    words = ["sealed=" + os.path.abspath(path) for path in sealed if path]
+    words += [*guards, "program=" + place, *map("secret={}".format, secrets or ())]
     if "\n" in "".join(words):
         raise HotenvError(1, "a path with a line break in it cannot be guarded")
     _Guarded.text = (os.environ.get("HOTENV_GUARDS", "") + "\n\n" + "\n".join(words)).lstrip()
     _carry(env)
-    _sign_as_guarded()
+    if sys.platform == "linux":
+        import resource  # a session tells by a limit that we and all that we start are guarded
+        hard = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1] % (1 << 62)  # -1 says that there is none
+        hard -= (hard - GUARD_SIGN) % 4096
+        if hard < 0:
+            raise HotenvError(1, "`ulimit -q` is too low: it is what tells a session who is under guards")
+        resource.setrlimit(resource.RLIMIT_MSGQUEUE, (hard, hard))
     if kind not in ("program", "python"):
         if secrets is None and not sys.flags.no_site + sys.flags.ignore_environment:  # as -S, -E and -I have it
             raise _Afterwards(_run_here, kind, argv, guards)
-        argv = [sys.executable, f"{_Guarded.home}/sitecustomize.py", kind, *argv]
+        argv = [sys.executable, _Guarded.home + "/sitecustomize.py", kind, *argv]
     path = os.fsencode(argv[0])
     _guard_in_kernel(guards, path, kind != "program")
     _exec(argv, env, path)  # under --no-subprocess nothing else can be executed but by these very bytes
@@ -2221,7 +2223,7 @@ def _guard_in_kernel(guards: Words, path: bytes, python: bool) -> None:
         if "fs-readonly" in held:
             given = values.get("fs-write", [])  # one still to be made opens its directory
             there = [each if os.path.exists(each) else os.path.dirname(each) for each in given]
-            writable = [f"{_Guarded.home}/__pycache__", *there, *_DEVICES, *_OF_THE_CALLER]
+            writable = [_Guarded.home + "/__pycache__", *there, *_DEVICES, *_OF_THE_CALLER]
             if not _tried(_landlock, _WRITE_RIGHTS, 0, writable):
                 held.remove("fs-readonly")
             if not given:
@@ -2282,7 +2284,7 @@ def _place_loader() -> str:
         for name in files:
             with open(f"{home}/{name}.{os.getpid()}", "wb") as file:
                 file.write(files[name])
-            os.replace(file.name, f"{home}/{name}")  # whole, for one that starts meanwhile
+            os.replace(file.name, home + "/" + name)  # whole, for one that starts meanwhile
     if "HOTENV_GUARDS" not in os.environ:  # else it is sealed
         os.utime(home)  # in use
     return home
@@ -2295,7 +2297,7 @@ def _resolve_target(target: Words, path: str) -> Words:
     if "/" not in name and ":" in name:
         return ["call", *target]
     # What this environment has comes first; but a Python is the one that PATH means.
-    places = path if _is_python(name) else f"{os.path.dirname(sys.executable)}:{path}"
+    places = path if _is_python(name) else os.path.dirname(sys.executable) + ":" + path
     found = _which(name, places)
     if not found and name.endswith(".py") and os.path.isfile(name):
         found = "./" + name
@@ -2304,7 +2306,7 @@ def _resolve_target(target: Words, path: str) -> Words:
         from importlib.machinery import PathFinder
         for distribution in metadata.distributions():
             for entry in distribution.entry_points:
-                if (entry.group, entry.name) == ("console_scripts", name):
+                if entry.group == "console_scripts" and entry.name == name:
                     return ["call", entry.value.partition("[")[0].strip(), *target[1:]]
         if not PathFinder.find_spec(name.partition(".")[0], [os.getcwd(), *sys.path]):
             raise FileNotFoundError(errno.ENOENT, "no program on PATH, and no module of this Python", name)
@@ -2331,8 +2333,9 @@ def _resolve_python(words: Words, path: str) -> Words:
     while option := re.fullmatch(r"-(?=.)([bBdEiIOPqRsSuvx]*)(?:[WX](.*))?", rest[0]):
         flags += option[1]
         del rest[:1 + (option[2] == "")]  # -Xdev, or -X dev
-    python = _which(line[0], path)
-    if rest[0].startswith("-") and rest[0] not in ("-", "-c", "-m") or not _is_python(python):
+    python, what, isolated = _which(line[0], path), rest[0], set(flags) & set("EIS")
+    unclear = what.startswith("-") and what not in ("-", "-c", "-m")
+    if unclear or isolated and what in ("", "-") or not _is_python(python):
         return ["program", *words]
     if _content(python, 2) == b"#!":  # pyenv, asdf and mise put a script before the real one
         import subprocess
@@ -2341,13 +2344,11 @@ def _resolve_python(words: Words, path: str) -> Words:
     here = os.path.dirname(sys.executable)
     if line[1:] == words and os.path.dirname(python) == here and os.path.samefile(python, sys.executable):
         return ["path", *words]
-    if not set(flags) & set("EIS"):  # it reads PYTHONPATH, and imports what lies there
+    if not isolated:  # it reads PYTHONPATH, and imports what lies there
         return ["python", python, *line[1:]]
-    if rest[0] in ("", "-"):
-        return ["program", *words]
-    loader = [*line[1:len(line) + 2 - len(rest)], f"{_Guarded.home}/sitecustomize.py"]
-    kind = {"-c": "code", "-m": "module"}.get(rest[0], "path")
-    return ["python", python, *loader, kind, *rest[kind == "module":-2]]
+    kind = {"-c": "code", "-m": "module"}.get(what, "path")
+    return ["python", python, *line[1:len(line) + 2 - len(rest)], _Guarded.home + "/sitecustomize.py",
+            kind, *rest[kind == "module":-2]]
 
 
 def _is_python(path: str) -> bool:
@@ -2404,7 +2405,10 @@ def _read_commands(text: str, at: int, ends: str, found: Words) -> int:
             if sign == "(" and (word or state != "go") or sign == "`" and "`" in ends:
                 break
             at = _read_commands(text, at, ends + sign[-1].replace("(", ")"), found)
-            state, word = ("rest", "") if sign == "(" else (state, word + text[start:at])
+            if sign == "(":
+                state = "rest"
+            else:
+                word += text[start:at]
         elif kind != "joins":
             state, word = _state_after(state, word, found), "> " * (kind == "redirect")
             if sign == last:
@@ -2426,10 +2430,8 @@ def _read_commands(text: str, at: int, ends: str, found: Words) -> int:
 def _state_after(state: str, word: str, found: Words) -> str:
     """The state after a word; where a command begins, it is taken down."""
     import re
-    if not word or state == "rest":
-        return state
     after = _POLICY_AFTER.get(f"{state}/{word}")
-    if after or state == "loop":
+    if after or not word or state in ("rest", "loop"):
         return after or state
     if re.match(r"> |[A-Za-z_]\w*(\[[^]]*\])?\+?=", word):  # a redirection's sign, an assignment
         return "command"
@@ -2570,9 +2572,9 @@ class ExecResult:
     def __init__(self, **fields: Any) -> None:
         self.__dict__.update(fields)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Fields:
         """The result as a dict, in the order of the fields, ready for JSON."""
-        return dict(self.__dict__)
+        return {**self.__dict__}
 
     def __repr__(self) -> str:
         return f"ExecResult({self.__dict__})"
@@ -2634,35 +2636,9 @@ def _displayed(redactor: Redactor, data: bytes, first: int = 0, last: bool = Tru
     return data.decode("utf-8", "replace")
 
 
-class _Tap:
-    """One pipe from the shell. Bytes go to a sink until a mark comes, then to that mark's; marks are
-    dropped. They stand in the order in which they come."""
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor, self.open, self.sink = descriptor, True, _Kept(0)
-        self.marks: dict[bytes, _Kept] = {}
-        self._held = b""  # what may be the beginning of a mark
-
-    def read(self) -> bool:
-        """Take what is there, all that a pipe can hold. False: it was the end."""
-        held, self._held = self._held, b""
-        data = held + os.read(self.descriptor, _SHELL_PIPE)
-        self.open = len(data) > len(held)
-        for mark in [*self.marks]:
-            before, found, after = data.partition(mark)
-            if found:
-                self.sink.add(before)
-                data, self.sink = after, self.marks.pop(mark)
-        at = data.rfind(b"\0", -33)  # a mark is this and 33 more
-        if self.open and self.marks and at >= 0:
-            data, self._held = data[:at], data[at:]
-        self.sink.add(data)
-        return self.open
-
-
-def _family(shell: int, spared: frozenset[int] | None) -> dict[int, bytes]:
+def _family(shell: int, spared: list[int] | None) -> dict[int, bytes]:
     """All live processes below the shell but the jobs in `spared`, or (None) of its session; names."""
-    rows: list[Any] = []  # the ids of process, parent, group and, on Linux, session; its name
+    rows: Any = []  # the ids of process, parent, group and, on Linux, session; its name
     if os.path.isdir("/proc/self"):
         for number in filter(str.isdigit, os.listdir("/proc")):
             stat = _tried(_content, f"/proc/{number}/stat") or b") X"  # it has ended meanwhile
@@ -2695,12 +2671,16 @@ class _Shell:
         import signal
         from contextlib import ExitStack
         from subprocess import DEVNULL, PIPE, Popen
+        from types import SimpleNamespace
         self.unsent, self._poison = b"", poison  # for the shell; wait_for() writes it
         self.last = _Job(0)  # the record from the EXIT trap
-        deaf = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as behind a `&`: it would stay so
-        hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL) if deaf else None
-        start: Any = functools.partial(Popen, bufsize=0, stdin=PIPE, start_new_session=True)
-        self._selector = selectors.PollSelector()  # its data is what reads
+        hear = None
+        if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as behind a `&`: it would stay so
+            hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        # Each pipe from the shell has a tap. Bytes go to its sink until a mark comes, then to that
+        # mark's; marks are dropped. They stand in the order in which they come. What may be the
+        # beginning of one is held.
+        self._selector = selectors.PollSelector()
         taps, ends = [], []
         with ExitStack() as ours, ExitStack() as theirs:
             for _ in range(2 if remote else 3):  # not by Popen: on older Pythons it leaks some when there are no more
@@ -2708,26 +2688,38 @@ class _Shell:
                 ours.callback(os.close, near)
                 theirs.callback(os.close, far)
                 _tried(fcntl.fcntl, near, 1031, _SHELL_PIPE)  # F_SETPIPE_SZ, within a quota
-                taps.append(_Tap(near))
+                taps.append(SimpleNamespace(open=True, sink=_Kept(0), marks={}, held=b""))
                 ends.append(far)
-                self._selector.register(near, selectors.EVENT_READ, taps[-1].read)
-            self.process = ours.enter_context(start(
-                argv, env=env, stdout=ends[0], stderr=ends[1], pass_fds=ends[2:], preexec_fn=hear))
+                self._selector.register(near, selectors.EVENT_READ, taps[-1])
+            self.process: Any = ours.enter_context(Popen(
+                argv, 0, stdin=PIPE, stdout=ends[0], stderr=ends[1], pass_fds=ends[2:], preexec_fn=hear,
+                env=env, start_new_session=True))
             ours.callback(self.process.kill)
-            guard = ours.enter_context(start(
-                ["/bin/sh", "-c", _SHELL_GUARD, "hotenv", str(self.process.pid)], env={}, cwd="/", stdout=DEVNULL,
-                stderr=DEVNULL))
+            guard = ours.enter_context(Popen(
+                ["/bin/sh", "-c", _SHELL_GUARD, "hotenv", str(self.process.pid)], stdin=PIPE, stdout=DEVNULL,
+                stderr=DEVNULL, cwd="/", env={}, start_new_session=True))
             ours.callback(guard.kill)  # this one first: a pid that is free may be a stranger's
-            self._close = ours.pop_all().close
-        self._control = self.process.stdin
-        os.set_blocking(self._control.fileno(), False)
+            self.close = ours.pop_all().close
+        os.set_blocking(self.process.stdin.fileno(), False)  # type: ignore[union-attr]
         self.out, self.err, self.notes = (*taps, taps[0])[:3]
         self.arrange = _SHELL_THERE if remote else _SHELL_HERE % ends[2]  # what it is to do first
 
     def move(self, seconds: float) -> None:
-        """Read once what is there, and wait at most so long for it."""
+        """Read once what is there, all that a pipe can hold, and wait at most so long for it."""
         for key, _ in self._selector.select(seconds):
-            if not key.data():
+            tap, piece = key.data, os.read(key.fd, _SHELL_PIPE)
+            data, tap.held = tap.held + piece, b""
+            for mark in [*tap.marks]:
+                before, found, after = data.partition(mark)
+                if found:
+                    tap.sink.add(before)
+                    data, tap.sink = after, tap.marks.pop(mark)
+            at = data.rfind(b"\0", -33)  # a mark is this and 33 more
+            if piece and tap.marks and at >= 0:
+                data, tap.held = data[:at], data[at:]
+            tap.sink.add(data)
+            if not piece:  # the end
+                tap.open = False
                 self._selector.unregister(key.fileobj)
 
     def drain(self) -> None:
@@ -2735,12 +2727,12 @@ class _Shell:
         self.move(0)
         self.move(0)  # a pipe's end shows after what was in it
 
-    def wait_for(self, mark: bytes, deadline: float, stop: threading.Event | None = None) -> bool:
+    def wait_for(self, mark: bytes, deadline: float, stop: Any = None) -> bool:
         """Move bytes until no pipe waits for a mark; or for b"", and send no more, until the shell has ended. False:
         deadline, `stop` or the end of its pipes came first."""
         if not mark:
             self.unsent = b""
-            self._control.close()
+            self.process.stdin.close()
         while mark in {*self.notes.marks, *self.err.marks} or not mark and self.process.poll() is None:
             if self._poison:
                 raise SessionPoisoned(EXIT_SYSTEM, self._poison[-1])
@@ -2748,24 +2740,23 @@ class _Shell:
             if left <= 0 or stop and stop.is_set() or mark and not self.notes.open:
                 return False
             if self.unsent:  # what a pipe has no room for waits; if the shell has ended, its other pipes say so
-                self.unsent = self.unsent[_tried(self._control.write, self.unsent) or 0:]
+                self.unsent = self.unsent[_tried(self.process.stdin.write, self.unsent) or 0:]
             # A process's end wakes nobody, nor does room in a pipe: bash takes 64 KiB in 13 ms.
             self.move(min(left, 0.05 if mark and not self.unsent else 0.005))
         return True
 
-    def interrupt(self, job: _Job, jobs: frozenset[int], settled: float) -> bool:
+    def interrupt(self, job: _Job, jobs: list[int], deadline: float) -> bool:
         """One Ctrl-C for the shell and all below it but live `jobs`; without any, all at one moment. Is it then ready
         for the next command? Only once it has begun with this: of a line that it still reads SIGINT drops a part, and
-        the rest would run. bash loses one while it starts a command (until `settled`, and the child until that is the
+        the rest would run. bash loses one while it starts a command (until `deadline`, and the child until that is the
         command), or notices its end: once only bash is left of what was told, it and what is new get another."""
         import signal
-        shell, spared = self.process.pid, frozenset([pid for pid in jobs if _tried(os.getpgid, pid)])
-        told: set[Any] = set()
+        shell, spared = self.process.pid, [pid for pid in jobs if _tried(os.getpgid, pid)]
+        told: Any = set()
         if not self.wait_for(job.begin, time.monotonic() + _SHELL_CONNECT):
             return False
-        finished = self.wait_for(job.end, settled)
         for _ in range(8):
-            if finished or not self.notes.open:
+            if self.wait_for(job.end, deadline) or not self.notes.open:
                 break
             family = _family(shell, spared)
             if told.isdisjoint(family.items()):
@@ -2776,22 +2767,8 @@ class _Shell:
                     if spared or _tried(os.getpgid, pid) != shell:
                         _tried(os.kill, pid, signal.SIGINT)
             self.unsent += b"\n\n__hotenv_end %s 124\n" % job.nonce
-            finished = self.wait_for(job.end, time.monotonic() + _SHELL_GRACE / 8)
-        return finished
-
-    def end(self) -> int:
-        """End the shell and all that is left of its session; the shell's exit status, 128 and more for a signal."""
-        import signal
-        self.process.send_signal(signal.SIGSTOP)
-        for _ in range(20):  # until nothing is left: more can only be another user's
-            family = _family(self.process.pid, None)
-            for pid in family:
-                _tried(os.kill, pid, signal.SIGKILL)
-            if not family:
-                break
-        self._close()
-        status: int = self.process.returncode
-        return status if status >= 0 else 128 - status
+            deadline = time.monotonic() + _SHELL_GRACE / 8
+        return self.wait_for(job.end, deadline)
 
 
 class _Job:
@@ -2822,10 +2799,10 @@ class ShellSession:
 
     _shell: _Shell | None = None  # also where __init__() fails early
 
-    def __init__(self, environment: Mapping[str, str] | None = None, *, isolated: bool = False,
-                 remote: str | Sequence[str] | None = None, cwd: str | None = None,
+    def __init__(self, environment: Env | None = None, *, isolated: bool = False,
+                 remote: str | Strings | None = None, cwd: str | None = None,
                  timeout: float = _SHELL_TIMEOUT, max_output: int = _SHELL_MAX_OUTPUT,
-                 policy: str | Mapping[str, Sequence[str]] | None = None, audit: str | None = None,
+                 policy: str | Fields | None = None, audit: str | None = None,
                  no_mask: Sequence[str] = ()) -> None:
         import shlex
         import threading
@@ -2862,15 +2839,16 @@ class ShellSession:
         self._poison: Words = []  # why there is no shell any more, and no new one
         # What jobs print between commands. Cleaned and masked it is shorter: room for more.
         self._background = _Kept(4 * self._limit + 16 * self._redactor.longest + (16 << 10))
-        self._jobs: frozenset[int] = frozenset()
+        self._jobs: list[int] = []
         self._lost = False  # whether a shell was, and no result has said so yet
         self._ready()
 
     def _give(self, environment: Env, isolated: bool) -> None:
         """What the shell is started with, and what it is sent then: from afar, all that it is given."""
         import shlex
-        host, self._exports = _host_environment(), b""
-        self._env = {name: host[name] for name in host if not _matches(name, _SHELL_DROPPED)}
+        self._exports = b""
+        self._env = {name: value for name, value in _host_environment().items()
+                     if not _matches(name, _SHELL_DROPPED)}
         self.omitted: Words = []  # names that the shell cannot take
         for name, value in environment.items():
             if _matches(name, _SHELL_DROPPED) or self._remote and not (name.isascii() and name.isidentifier()):
@@ -2964,8 +2942,8 @@ class ShellSession:
         if self._audit is None:
             return
         stamp = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        about = {"time": stamp, "session": self._name, "id": self._count, "event": event, **fields}
-        line = json.dumps(about) + "\n"
+        line = json.dumps(
+            {"time": stamp, "session": self._name, "id": self._count, "event": event, **fields}) + "\n"
         try:
             with open(_open_private(self._audit, "audit file"), "ab+", 0) as file:
                 if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
@@ -3011,8 +2989,8 @@ class ShellSession:
             raise SessionPoisoned(EXIT_SYSTEM, self._poison[-1]) from None
         self._accept(job)
         if self._remote:  # it may not notice our end: what runs on, the next shell ends
-            known = b"[[ $(</proc/%d/environ) == *HOTENV_SHELL=%s* ]]" % (job.status, job.opening)
-            self._farewell = known + b" && \\builtin kill -9 -- -%d" % job.status
+            self._farewell = (b"[[ $(</proc/%d/environ) == *HOTENV_SHELL=%s* ]] && \\builtin kill -9 -- -%d"
+                              % (job.status, job.opening, job.status))
         return shell
 
     def _attempt(self, job: _Job, quoted: bytes, deadline: float) -> bool:
@@ -3046,9 +3024,8 @@ class ShellSession:
     def _accept(self, job: _Job) -> bool:
         """Take over what a record says. One that SIGINT has cut short stands before a whole one."""
         try:
-            record = bytes(job.record.data).rpartition(job.start)[2]
-            status, cwd, jobs, exports = record.split(b"\0")
-            job.status, self._jobs = int(status), frozenset(map(int, jobs.split()))
+            status, cwd, jobs, exports = bytes(job.record.data).rpartition(job.start)[2].split(b"\0")
+            job.status, self._jobs = int(status), [*map(int, jobs.split())]
         except ValueError:
             return False  # only code that has meddled with the shell itself can do that
         self._cwd = os.fsdecode(cwd[:-1]) or self._cwd
@@ -3057,10 +3034,21 @@ class ShellSession:
         return True
 
     def _end(self) -> int:
+        """End the shell and all that is left of its session; the shell's exit status, 128 and more for a signal."""
+        import signal
         shell, self._shell, self._lost = self._shell, None, True
         if not shell or os.getpid() != self._owner:  # a fork has copies of the pipes, no more
             return 0
-        return shell.end()
+        shell.process.send_signal(signal.SIGSTOP)
+        for _ in range(20):  # until nothing is left: more can only be another user's
+            family = _family(shell.process.pid, None)
+            for pid in family:
+                _tried(os.kill, pid, signal.SIGKILL)
+            if not family:
+                break
+        shell.close()
+        status: int = shell.process.returncode
+        return status if status >= 0 else 128 - status
 
 
 def _time_limit(seconds: float) -> float:
@@ -3086,8 +3074,7 @@ close it."}, "tools/list": {"tools": [
 {"name": "session_open", "description": "Open a bash with the user's secrets. Returns its id and their names.",
  "inputSchema": {"type": "object", "additionalProperties": false, "required": [], "properties": {
   "cwd": {"type": "string", "description": "directory to start in"},
-  "isolated": {"type": "boolean", "description": "leave out the user's own environment, but for PATH and such"},
-  "remote": {"type": "string", "description": "where; default: this machine"}}}},
+  "isolated": {"type": "boolean", "description": "leave out the user's own environment, but for PATH and such"}}}},
 {"name": "session_exec", "description": "Run a command and wait for its end. Returns stdout, stderr, exit_code, cwd as \
 JSON, masked. State persists, unless shell_restarted: then only directory and exports do. Start servers with a \
 trailing &; the next result has their output as `background`.",
@@ -3113,10 +3100,9 @@ class _McpServer:
         os.dup2(2, 1)  # whatever prints, prints there
         self._answers = json.loads(_MCP_ANSWERS % __version__)
         self._schemas = {tool["name"]: tool["inputSchema"] for tool in self._answers["tools/list"]["tools"]}
-        properties = self._schemas["session_open"]["properties"]
-        properties["remote"]["enum"] = sorted(options.remote)
-        if not options.remote:
-            del properties["remote"]
+        if options.remote:
+            self._schemas["session_open"]["properties"]["remote"] = {
+                "type": "string", "description": "where; default: this machine", "enum": sorted(options.remote)}
         self.shells: Fields = {}  # each has a `session`, once it is open, and the `path` of what is behind it
         self._running: Fields = {}  # what cancels each open call, by its id as repr() has it
         self._count, self._writing = 0, threading.Lock()
@@ -3149,9 +3135,9 @@ class _McpServer:
             elif method not in self._answers:
                 raise HotenvError(-32601, f"no method {_shown(method)}")
             else:
-                result, offered = self._answers[method], params.get("protocolVersion")
-                if method == "initialize" and offered in _MCP_REVISIONS:
-                    result = {**result, "protocolVersion": offered}
+                result = self._answers[method]
+                if method == "initialize" and params.get("protocolVersion") in _MCP_REVISIONS:
+                    result = {**result, "protocolVersion": params["protocolVersion"]}
                 self._send(number, result=result)
         except HotenvError as error:
             if error.code > 0:
@@ -3176,9 +3162,9 @@ class _McpServer:
         from concurrent.futures import ThreadPoolExecutor
         from types import SimpleNamespace
         name, arguments = str(params.get("name")), params.get("arguments") or {}
-        if name not in self._schemas or not isinstance(arguments, dict):
+        schema = self._schemas.get(name)
+        if not schema or not isinstance(arguments, dict):
             raise HotenvError(-32602, "no such tool, or its arguments are no object")
-        schema = self._schemas[name]
         kinds = {str: "string", bool: "boolean", int: "number", float: "number"}
         for word in [*schema["required"], *arguments]:
             expected = schema["properties"].get(word)
@@ -3219,7 +3205,6 @@ class _McpServer:
     def _work(self, number: object, shell: Any, name: str, arguments: Fields, stop: Any) -> None:
         """Open it, or run a command in it. Either is a use of the hotenv session: if that has ended,
         all that came from it ends too. A cancelled call ends as by a time limit, unanswered."""
-        result: Any
         options = self._options
         try:
             if stop.is_set() or not shell.session and name != "session_open":
@@ -3258,7 +3243,7 @@ def _serve_mcp(options: Namespace) -> NoReturn:
     if options.policy is not None:
         options.policy = _load_policy(options.policy)
     options.remote = dict([text.partition("=")[::2] for text in options.remote])
-    if not all([*options.remote, *options.remote.values()]):
+    if "" in [*options.remote, *options.remote.values()]:
         raise _usage("mcp: --remote takes NAME=CMD")
     _harden()
     if options.audit is not None:
@@ -3299,16 +3284,18 @@ def _ask(question: str) -> str:
     settings = termios.tcgetattr(tty)
     quiet = [*settings]
     quiet[3] = quiet[3] & ~termios.ECHO | termios.ECHONL
-    signals, typed, more = _ENDING | {_signal.SIGTSTP}, None, []
+    signals = _ENDING | {_signal.SIGTSTP}
+    awaited: Any = [tty], [], [], SHORT_TICK
+    typed = more = None
     while typed is None:
         blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, signals)
         try:
             termios.tcsetattr(tty, termios.TCSAFLUSH, quiet)
             os.write(tty, _encoded(_shown(question) + ": "))
             while typed is None and not signals & _signal.sigpending():
-                if select.select([tty], [], [], SHORT_TICK)[0]:
+                if select.select(*awaited)[0]:
                     typed = os.read(tty, 1 << 16)  # a line, as the terminal waits for its end
-                    more = select.select([tty], [], [], SHORT_TICK)[0]
+                    more = select.select(*awaited)[0]
             termios.tcflush(tty, termios.TCIFLUSH)  # half an answer is not for the shell
             termios.tcsetattr(tty, termios.TCSANOW, settings)
         except (OSError, termios.error):
@@ -3321,11 +3308,11 @@ def _ask(question: str) -> str:
     return _decoded(typed[:-1])
 
 
-# How each writes a variable, and how a name, = and its value begin that it can carry.
-_FORMATS = {
-    "plain": ("{}={}\n", ""), "dotenv": ("{}={}\n", r"[A-Za-z0-9_.-]+=[^\ud800-\udfff]*\Z"),
-    "nul": ("{}={}\0", ""), "sh": ("export {}='{}'\n", "[A-Za-z_][A-Za-z0-9_]*="),
-    "json": ("", r"[^\ud800-\udfff]*\Z"), "names": ("{}\n", "[^\n]+="), "value": ("{1}", "")}
+# How each writes a variable; and where not all can be carried, how a name, = and its value begin that can.
+_FORMATS = {"plain": "{}={}\n", "dotenv": "{}={}\n", "nul": "{}={}\0", "sh": "export {}='{}'\n", "json": "",
+            "names": "{}\n", "value": "{1}"}
+_CARRIED = {"dotenv": r"[A-Za-z0-9_.-]+=[^\ud800-\udfff]*\Z", "sh": "[A-Za-z_][A-Za-z0-9_]*=",
+            "json": r"[^\ud800-\udfff]*\Z", "names": "[^\n]+="}
 # What sh, bash or zsh hold read-only, keep for themselves, or take as a number or a list.
 _SHELL_OWN = """ARGC ARGV0 BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_CMDS BASH_COMMAND BASH_LINENO COLUMNS
 BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO DIRSTACK EGID EPOCHREALTIME EPOCHSECONDS ERRNO EUID FUNCNAME FUNCNEST GID LINES
@@ -3336,26 +3323,6 @@ dis_functions_source dis_galiases dis_patchars dis_reswords dis_saliases fignore
 funcstack functions functions_source functrace galiases histchars history historywords jobdirs jobstates jobtexts psvar
 keymaps mailpath manpath module_path modules nameddirs options parameters patchars path pipestatus reswords saliases
 signals status termcap terminfo userdirs usergroups watch widgets zsh_eval_context zsh_scheduled_events"""
-
-
-def _formatted(env: Env, form: str) -> str:
-    import json
-    import re
-    if form == "value" and len(env) != 1:
-        raise _usage(f"dump: --format value prints one, not {len(env)}: --only NAME")
-    variable, carried = _FORMATS[form]
-    pieces = []
-    for name, value in env.items():
-        if form == "sh" and name in _SHELL_OWN.split() or not re.match(carried, f"{name}={value}"):
-            raise _usage(f"dump: {form} cannot carry {_shown(name)}: try --only, or --format nul")
-        if form == "sh":
-            value = value.replace("'", "'\\''")
-        elif form == "dotenv" and "\r" in value:  # only "..." has an escape for it
-            value = '"' + re.sub(r'["\\]|\$(?={)', r"\\\g<0>", value).replace("\r", "\\r") + '"'
-        elif form == "dotenv":  # as parse_dotenv reads it
-            value = "'" + re.sub(r"['\\]", r"\\\g<0>", value) + "'"
-        pieces.append(variable.format(name, value))
-    return json.dumps(env, indent=2, ensure_ascii=False) + "\n" if form == "json" else "".join(pieces)
 
 
 # ==== command line ====================================================================================================
@@ -3371,21 +3338,18 @@ def _exit_status(work: Callable[..., int], *args: Any) -> int:
     try:
         return work(*args)
     except _Afterwards as left:
-        work, args = left.args[0], left.args[1:]
-    except HotenvError as error:
-        _say(str(error))
-        return error.code
+        work, *rest = left.args
+    except (HotenvError, OSError, MemoryError) as error:
+        _say(getattr(error, "strerror", str(error)) or "out of memory")
+        return getattr(error, "code", EXIT_SYSTEM)
     except KeyboardInterrupt:
         _die_of(_signal.SIGINT)
-    except (OSError, MemoryError) as error:
-        _say(getattr(error, "strerror", None) or "out of memory")
-        return EXIT_SYSTEM
     except Exception as error:  # a traceback's last line may hold a value: say where, and no more
         import traceback
         *_, (_, line) = traceback.walk_tb(error.__traceback__)
         _say(f"internal error: {type(error).__name__} at line {line}; please report it")
         return EXIT_SYSTEM
-    return work(*args)
+    return work(*rest)
 
 
 def _command(argv: Words) -> int:
@@ -3394,11 +3358,11 @@ def _command(argv: Words) -> int:
     if not argv:
         _tried(os.write, 2, _TOPICS["help"].encode())
         return EXIT_USAGE
-    name, topic = argv[0], "".join(argv[1:2]).lstrip("-") or "help"
+    name, topic = [*argv, "help"][:2]
     at = [*argv, "--"].index("--")
     own, target = argv[1:at], argv[at + 1:]  # what stands behind the first `--` is the target's
     if name in commands:
-        if {"-h", "--help"} & set(own):
+        if "-h" in own or "--help" in own:
             return _write(1, _parser(name).format_help())
         if name not in ("run", "hermetic"):
             return commands[name](_parser(name).parse_args(argv[1:]))
@@ -3411,6 +3375,7 @@ def _command(argv: Words) -> int:
         return _write(1, f"hotenv {__version__}\n")
     if name not in ("help", "--help", "-h"):
         raise _usage(f"no command {_shown(name)}: {_meant(argv)}")
+    topic = topic.lstrip("-") or "help"
     if topic in _TOPICS:
         return _write(1, _TOPICS[topic])
     if topic in _COMMANDS:
@@ -3447,7 +3412,7 @@ def _serve(options: Namespace) -> int:
     if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # nothing is there yet to clean up
     _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)  # which ends a session even where it was ignored
-    response = _read_environment(True) if options.prompt else _read_apart()
+    response = _read_response(options.prompt)
     os.dup2(null, 0)
     if options.background:  # a child holds the session; we return when it is ready, or with what went wrong
         news, report = os.pipe()
@@ -3461,32 +3426,37 @@ def _serve(options: Namespace) -> int:
         os.setsid()
         os.dup2(report, 3)
         os.closerange(4, 1 << 16)  # a lock or a pipe of the caller's is not to be held
-    return _outlive_script(options, response)
-
-
-def _read_apart() -> bytes:
-    """What _read_environment gives, read by a child: what that leaves in its memory goes with it."""
-    import mmap
-    shared = mmap.mmap(-1, MAX_RESPONSE)  # takes as much as is written, and goes when we return
-    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it loses the exit status
-    child = os.fork()
-    if not child:
-        os._exit(_exit_status(_read_into, shared))
-    import json  # noqa: F401  (what serving needs, while the child reads)
-    import socket  # noqa: F401
-    if status := os.waitpid(child, 0)[1]:  # it has said why
-        raise _Afterwards(_as_it_ended, status)
-    return shared[:shared.find(b"\n") + 1]  # one line
-
-
-def _read_into(shared: mmap) -> int:
-    _tried(_ask_c, "prctl", 1, 9)  # PR_SET_PDEATHSIG: it does not outlive us
-    shared.write(_read_environment(False))
+    frame = sys._getframe()
+    while frame.f_back:
+        frame = frame.f_back
+    if sys.flags.inspect or frame.f_globals.get("__file__") != __file__:  # somebody goes on after us
+        return _hold(options, response)
+    import atexit  # a script's syntax tree, 9 MB, is gone after its end: then the session begins
+    atexit.register(lambda: os._exit(_exit_status(_hold, options, response)))
     return 0
 
 
-def _read_environment(prompt: bool) -> bytes:
-    """The encoded response to all that will ask."""
+def _read_response(prompt: bool) -> bytes:
+    """The encoded response to all that will ask, read by a child, but for answers: they are typed to us.
+    What a child leaves in its memory goes with it."""
+    import mmap
+    shared = mmap.mmap(-1, MAX_RESPONSE)  # takes as much as is written, and goes when we return
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it loses the exit status
+    child = prompt or os.fork()
+    if not child:
+        _tried(_ask_c, "prctl", 1, 9)  # PR_SET_PDEATHSIG: it does not outlive us
+        os._exit(_exit_status(_read_environment, shared))
+    import json  # noqa: F401  (what serving needs, while the child reads)
+    import socket  # noqa: F401
+    if prompt:
+        _read_environment(shared, _ask)
+    elif status := os.waitpid(child, 0)[1]:  # it has said why
+        raise _Afterwards(_as_it_ended, status)
+    return shared[:shared.find(b"\n", 0) + 1]  # one line; find would begin where we have written
+
+
+def _read_environment(shared: mmap, prompt: Any = None) -> int:
+    """Writes the encoded response into memory that is shared."""
     import json
     if os.isatty(0):
         _say("type NAME=value lines, then Ctrl-D. All is seen; to hide a value: NAME=? and --prompt")
@@ -3500,15 +3470,17 @@ def _read_environment(prompt: bool) -> bytes:
         raise _system_error(error, "cannot read stdin") from None
     if not data:
         _say("stdin is empty, and so is this session: did the left side of the pipe fail?")
-    env = resolve_env(_parse_entries(bytes(data)), _host_environment(), _ask if prompt else None)
+    env = resolve_env(_parse_entries(bytes(data)), _host_environment(), prompt)
     response = json.dumps({"env": env}, separators=(",", ":")).encode("ascii") + b"\n"
     if len(response) > MAX_RESPONSE:
         raise HotenvError(EXIT_INPUT, f"as JSON this has over {MAX_RESPONSE >> 20} MiB, which no client takes")
-    if not prompt and os.isatty(2) and b'":"?' in response:  # as JSON writes it between a name and a value
-        _say("a value that begins with `?` is taken as it is: to be asked for it, use --prompt")
-    if os.environ.get("HOTENV_SOCKET") and os.isatty(2):
-        _say("HOTENV_SOCKET is set: `run` asks that session, not this one, until you unset it")
-    return response
+    if os.isatty(2):
+        if not prompt and b'":"?' in response:  # as JSON writes it between a name and a value
+            _say("a value that begins with `?` is taken as it is: to be asked for it, use --prompt")
+        if os.environ.get("HOTENV_SOCKET"):
+            _say("HOTENV_SOCKET is set: `run` asks that session, not this one, until you unset it")
+    shared.write(response)
+    return 0
 
 
 def _refusal() -> HotenvError:
@@ -3519,18 +3491,6 @@ def _refusal() -> HotenvError:
         state = "nobody answers" if error.code == EXIT_UNREACHABLE else "it cannot be believed"
         state += f" ({str(error).split(';')[0]})"
     return HotenvError(EXIT_REFUSED, f"{MARKER} is here already: {state}; `{_invocation()} serve --force` replaces it")
-
-
-def _outlive_script(*args: Any) -> int:
-    """Holds the session; in a script after its end, when its syntax tree, 9 MB, is gone."""
-    frame = sys._getframe()
-    while frame.f_back:
-        frame = frame.f_back
-    if sys.flags.inspect or frame.f_globals.get("__file__") != __file__:  # somebody goes on after us
-        return _hold(*args)
-    import atexit
-    atexit.register(lambda: os._exit(_exit_status(_hold, *args)))
-    return 0
 
 
 def _hold(options: Namespace, response: Bytes) -> int:
@@ -3548,8 +3508,8 @@ def _hold(options: Namespace, response: Bytes) -> int:
         files.stamp(time.time() + min(options.timeout, options.max_age))
         files.publish(options.force)  # from here on there is a session: a signal ends it
         count = response.count(b'":"')  # which JSON has between a name and a value, and nowhere else
-        counted = f"{count} variable{'s' * (count != 1)}"
-        message = f"session {files.id} ready: {counted}, idle timeout {_duration(options.timeout)}"
+        message = (f"session {files.id} ready: {count} variable{'s' * (count != 1)}, "
+                   f"idle timeout {_duration(options.timeout)}")
         if options.background:
             os.write(3, message.encode())  # fails, and ends us, if the caller has gone
             os.close(3)
@@ -3557,7 +3517,7 @@ def _hold(options: Namespace, response: Bytes) -> int:
             os.dup2(output, 2)  # from here on, stderr is the log
             os.chdir("/")
         talks = os.isatty(2) and not options.quiet
-        log = _Log("quiet" * options.quiet or "verbose" * options.verbose)
+        log = _Log(options)
         if talks:
             log.add("hotenv: " + message)
         server = _Server(listener, response, files, log, options.timeout, options.max_age)
@@ -3593,7 +3553,8 @@ def _run(own: Words, command: Words) -> int:
             raise
         _say(f"{str(error).split(';')[0]}; running without one")
         snapshot, options.only, options.no_mask = {}, [], []
-    define = {**_chosen(snapshot, options.only), **dict([text.partition("=")[::2] for text in options.define])}
+    define = _chosen(snapshot, options.only)
+    define.update([text.partition("=")[::2] for text in options.define])
     kept = [name for name in host if not options.isolated or _matches(name, options.passed)]
     env = build_isolated_env(host, kept, define, options.bin)
     become = partial(_exec, command, env)
@@ -3611,16 +3572,15 @@ def _run(own: Words, command: Words) -> int:
 def _run_options(own: Words) -> Namespace:
     options = _parser("run").parse_args(own)
     options.passed = vars(options)["pass"]  # no name in Python
-    guarded = options.profile or set(_ALLOWANCES) & set(_by_name(options.words))
-    for wrong, message in (
-            (options.words and not guarded, "no guard is on: see hotenv hermetic --help"),
-            (options.passed and not options.isolated, "--pass goes with --isolated"),
-            (any([text.find("=") < 1 for text in options.define]), "--define takes NAME=VALUE"),
-            ("" in options.bin, "--bin takes a directory, and an empty name would be this one"),
-            (options.no_mask and not options.mask, "--no-mask goes with --mask")):
-        if wrong:
-            raise _usage("run: " + message)
-    options.guards = _guard_words(options) if guarded else []
+    guarded = options.profile or _ALLOWANCES.keys() & _by_name(options.words)
+    wrong = {"no guard is on: see hotenv hermetic --help": options.words and not guarded,
+             "--pass goes with --isolated": options.passed and not options.isolated,
+             "--define takes NAME=VALUE": any([text.find("=") < 1 for text in options.define]),
+             "--bin takes a directory, and an empty name would be this one": "" in options.bin,
+             "--no-mask goes with --mask": options.no_mask and not options.mask}
+    for message in filter(wrong.get, wrong):
+        raise _usage("run: " + message)
+    options.guards = guarded and _guard_words(options)
     return options
 
 
@@ -3630,27 +3590,43 @@ def _chosen(snapshot: Env, only: Sequence[str], option: str = "--only") -> Value
     for each in only or ["*"]:
         found = {name: snapshot[name] for name in snapshot if _matches(name, [each])}
         if only and not found:
-            known = ", ".join(map(_shown, snapshot)) or "nothing at all"
-            raise _usage(f"{option}: the session has no {_shown(each) or 'empty name'}, but {known}")
+            raise _usage(f"{option}: the session has no {_shown(each) or 'empty name'}, "
+                         f"but {', '.join(map(_shown, snapshot)) or 'nothing at all'}")
         chosen.update(found)
     return chosen
 
 
 def _dump(options: Namespace) -> int:
+    import json
+    import re
     form = "json" if options.json else options.format
     _harden()  # a core of ours would hold the values
-    snapshot = fetch("dump", (), options.socket, peer_uid=options.peer_uid)
-    return _write(1, _formatted(_chosen(snapshot, options.only), form))
+    env = _chosen(fetch("dump", (), options.socket, peer_uid=options.peer_uid), options.only)
+    if form == "value" and len(env) != 1:
+        raise _usage(f"dump: --format value prints one, not {len(env)}: --only NAME")
+    text = ""
+    for name, value in env.items():
+        if form == "sh" and name in _SHELL_OWN.split() or not re.match(_CARRIED.get(form, ""), f"{name}={value}"):
+            raise _usage(f"dump: {form} cannot carry {_shown(name)}: try --only, or --format nul")
+        if form == "sh":
+            value = value.replace("'", "'\\''")
+        elif form == "dotenv" and "\r" in value:  # only "..." has an escape for it
+            value = '"' + re.sub(r'["\\]|\$(?={)', r"\\\g<0>", value).replace("\r", "\\r") + '"'
+        elif form == "dotenv":  # as parse_dotenv reads it
+            value = "'" + re.sub(r"['\\]", r"\\\g<0>", value) + "'"
+        text += _FORMATS[form].format(name, value)
+    if form == "json":
+        text = json.dumps(env, indent=2, ensure_ascii=False) + "\n"
+    return _write(1, text)
 
 
 def _server_of(session: _Session, peer_uid: int | None) -> tuple[socket.socket, int, str]:
     """A connection, the server's pid, and its state as in `ps` (T: stopped), or '' if it is not seen, or not ours."""
     sock = _connect(session, peer_uid)
     pid = _peer(sock)[0]
-    if sys.platform != "linux":
-        row = os.popen(f"ps -o state=,command= -p {pid}").read()
-        return sock, pid, row[:1] * ("hotenv" in row)
     row = (_tried(_content, f"/proc/{pid}/stat") or b"").partition(b" (hotenv) ")[2].decode()
+    if sys.platform != "linux":
+        row = os.popen(f"ps -o state=,command= -p {pid} | grep hotenv").read()
     return sock, pid, row[:1]
 
 
@@ -3660,7 +3636,8 @@ def _look(session: _Session, peer_uid: int | None, about: Fields) -> None:
     try:
         about.update(directory=os.readlink(link), since=os.lstat(link).st_mtime)
         marker = os.path.join(about["directory"], MARKER)
-        about["marker"] = marker if _tried(_read_marker, marker) == session.path else None
+        if _tried(_read_marker, marker) == session.path:
+            about["marker"] = marker
         about["ends"] = os.stat(session.path).st_mtime
     except OSError:
         pass  # a forwarded socket, or one that is gone
@@ -3678,31 +3655,30 @@ def _all_sessions(options: Namespace) -> list[Any]:
         raise _usage("--all is every session, --socket names one: take either")
     paths = []
     for base in {_runtime_base(), f"/tmp/hotenv-{os.geteuid()}", f"/run/user/{os.geteuid()}/hotenv"}:
-        found = _tried(os.stat, base)
-        if found and _ours(found.st_uid):
+        if (found := _tried(os.stat, base)) and _ours(found.st_uid):
             paths += glob.glob(f"{glob.escape(base)}/{'[0-9a-f]' * 8}.sock")
     return [*map(_Session, sorted(paths))]
 
 
 def _status(options: Namespace) -> int:
     import json
-    live, found = False, []
-    failure = HotenvError(EXIT_NO_SESSION, "no session of yours is live")
+    found = []
+    failure: Any = HotenvError(EXIT_NO_SESSION, "no session of yours is live")
     sessions = _all_sessions(options) if options.all else [None]  # None: the nearest
     for session in sessions:
         found.append({"live": False, **dict.fromkeys("directory socket marker pid since ends".split())})
         try:
             _look(session or _locate(options.socket), options.peer_uid, found[-1])
-            live = True
+            failure = None
         except HotenvError as error:
             failure = failure if options.all else error
     if options.quiet:
-        return 0 if live else failure.code
+        return failure.code if failure else 0
     if options.json:
         _write(1, json.dumps(found if options.all else found[0], indent=2) + "\n")
-    elif options.all or live:
+    elif options.all or not failure:
         _write(1, "\n".join(map(_status_lines, found)))
-    if not live:
+    if failure:
         raise failure
     return 0
 
@@ -3711,7 +3687,7 @@ def _status_lines(found: Fields) -> str:
     live = found.pop("live")
     text = "live\n" if live else "dead\n"
     for key, value in found.items():
-        if value and key in ("since", "ends"):
+        if isinstance(value, float):  # since, ends
             left = int(value - time.time())
             value = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
             value += f", in {_duration(left)}" * (live and left > 0)
@@ -3729,9 +3705,9 @@ def _stop(options: Namespace) -> int:
             _end_session(session, options.peer_uid)
         except HotenvError as error:
             if options.all and error.code == EXIT_UNREACHABLE:
-                about: Fields = {}
+                about: Fields = {"marker": ""}
                 _tried(_look, session, options.peer_uid, about)  # it tells where the marker is
-                _tried(os.unlink, about.get("marker") or "")
+                _tried(os.unlink, about["marker"])
                 _remove_socket(session.path)
             else:
                 _say(str(error))
@@ -3763,15 +3739,16 @@ def _end_session(session: _Session, peer_uid: int | None) -> None:
 
 def _shellenv(options: Namespace) -> int:
     import shlex
-    path = os.path.realpath(__file__)
     # By the loader that `import` has, so that a .pyc serves; by its path, so that it is this file.
     program = ("import sys; from _frozen_importlib_external import SourceFileLoader as Loader; "
-               f"hotenv = sys.modules['hotenv'] = type(sys)('hotenv'); hotenv.__file__ = {path!r}; "
-               f"Loader('hotenv', {path!r}).exec_module(hotenv); sys.exit(hotenv.main())")
-    words = " ".join(map(shlex.quote, [sys.executable or "python3", "-I", "-S", "-c", program]))
+               "hotenv = sys.modules['hotenv'] = type(sys)('hotenv'); "
+               f"hotenv.__file__ = {os.path.realpath(__file__)!r}; "
+               "Loader('hotenv', hotenv.__file__).exec_module(hotenv); sys.exit(hotenv.main())")
+    words = shlex.join([sys.executable or "python3", "-I", "-S", "-c", program])
+    text = f'hotenv() {{ {words} "$@"; }}\n'
     if options.shell == "fish":
-        return _write(1, "function hotenv; " + words.replace("\\", "\\\\") + " $argv; end\n")
-    return _write(1, f'hotenv() {{ {words} "$@"; }}\n')
+        text = "function hotenv; " + words.replace("\\", "\\\\") + " $argv; end\n"
+    return _write(1, text)
 
 
 def _hermetic(own: Words, target: Words) -> int:
@@ -3781,7 +3758,8 @@ def _hermetic(own: Words, target: Words) -> int:
     try:
         _run_hermetic(_guard_words(_parser("hermetic").parse_args(own)), target, _host_environment())
     except HotenvError as error:
-        raise HotenvError(1, str(error)) from None
+        error.code = 1
+        raise
     finally:
         gc.enable()
 
