@@ -775,7 +775,7 @@ def _open_private(path: str, what: str) -> int:
 def _json_object(line: Bytes, scan: Scanner) -> Fields:
     """The object that a line is; an empty one if it is anything else, or more."""
     try:
-        text = line.decode("utf-8").strip(" \t\r\n")
+        text = line.decode().strip(" \t\r\n")
         found, end = scan(text, 0)
         if end == len(text) and isinstance(found, dict):
             return found
@@ -791,7 +791,7 @@ def _encode_request(command: str, args: Strings) -> bytes:
     # Only between two of them is there a tab: within one JSON has it escaped.
     listed = (",\t".join(map(_json_quoted, args)) + ",\t")[:MAX_REQUEST - len('{"command":"run","args":[]}')]
     listed = listed.rpartition(",\t")[0] or '"..."'
-    return b'{"command":"run","args":[%s]}\n' % listed.encode("ascii")
+    return b'{"command":"run","args":[%s]}\n' % listed.encode()
 
 
 def _decode_request(line: bytes, scan: Scanner) -> tuple[str, Words]:
@@ -815,11 +815,11 @@ def _decode_snapshot(data: Bytes) -> Values:
     if answer.get("error"):
         message = _shown(f"{answer['error']}: {answer.get('message')}"[:1000])
         raise HotenvError(EXIT_ARTIFACT, "the session refused the request: " + message)
-    if not _is_environment(answer.get("env")):
-        raise HotenvError(EXIT_ARTIFACT, f"the answer is no line of JSON up to {MAX_RESPONSE >> 20} MiB, "
-                                         "or no environment that a process can have")
-    env: Values = answer["env"]
-    return env
+    env: Any = answer.get("env")
+    if _is_environment(env):
+        return env  # type: ignore[no-any-return]
+    raise HotenvError(EXIT_ARTIFACT, f"the answer is no line of JSON up to {MAX_RESPONSE >> 20} MiB, "
+                                     "or no environment that a process can have")
 
 
 def _is_environment(env: Any) -> bool:
@@ -847,12 +847,12 @@ class _Log:
     """Lines for a stderr that is not ours alone: never blocks, keeps some, drops with a count."""
 
     def __init__(self, options: Namespace) -> None:
-        self.options, self.waiting, self.dropped, self.descriptor = options, bytearray(), 0, 2
-        self.borrowed = False  # must it be told not to block each time, as others write to it too
+        self.options, self.waiting, self.dropped, own = options, bytearray(), 0, 2
         if not stat.S_ISREG(os.fstat(2).st_mode):  # a description of our own, which never blocks
             own = _tried(os.open, "/proc/self/fd/2", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
-            self.borrowed = own is None  # a socket, somebody else's terminal, no /proc
-            self.descriptor = own or 2
+        # There is none for a socket, somebody else's terminal, or without a /proc. Others write to that too: it is
+        # borrowed, and told each time not to block.
+        self.descriptor, self.borrowed = own or 2, own is None
 
     def request(self, command: str, words: Words) -> None:
         if not self.options.quiet:
@@ -943,8 +943,9 @@ class _Server:
                 else:
                     self.accept()
             if now >= self.next_look:
-                for visit in [visit for visit, (_, _, give_up) in self.waiting.items() if give_up <= now]:
-                    self.wait(visit, None)
+                for visit, wait in [*self.waiting.items()]:
+                    if wait[2] <= now:
+                        self.wait(visit, None)
                 self.next_look = now + (TICK / 10 if self.waiting else TICK)
                 if lost := self.files.lost():
                     return "ended: " + lost
@@ -1025,7 +1026,7 @@ class _Server:
             self.unfinished -= len(line)
             sock.close()
 
-    def answer(self, sock: socket.socket, line: bytes, newline: bytes) -> tuple[Bytes | memoryview, Any]:
+    def answer(self, sock: socket.socket, line: bytes, newline: bytes) -> tuple[Any, Any]:
         """What to send, and what to log of a request that is served."""
         try:
             if not newline or len(line) > MAX_REQUEST:
@@ -1038,7 +1039,7 @@ class _Server:
                     raise ValueError("a program under guards gets no secrets but its own")
             return self.response, _decode_request(line, self.scan)
         except ValueError as error:
-            return b'{"error":"BAD_REQUEST","message":%s}\n' % _json_quoted(str(error)).encode("ascii"), None
+            return b'{"error":"BAD_REQUEST","message":%s}\n' % _json_quoted(str(error)).encode(), None
         except Exception:  # a bug of ours ends one request; what it says may hold what was sent
             return b'{"error":"INTERNAL","message":"this is a bug in hotenv"}\n', None
 
@@ -1070,7 +1071,7 @@ def _harden() -> None:
     """No core dumps; where the system offers it, neither traceable nor readable in /proc by the same user."""
     import resource
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _tried(_ask_c, "prctl", 4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+    _tried(_ask_c, "prctl", 4, 0)  # PR_SET_DUMPABLE
     if sys.platform == "darwin":
         _tried(_ask_c, "ptrace", 31, 0, 0, 0)  # PT_DENY_ATTACH
 
@@ -1081,11 +1082,11 @@ def _ask_c(function: str, *args: Any) -> int:
         import ctypes  # a Python can be built without
         word = ctypes.c_void_p.from_param  # of bytes, their address
         result: int = ctypes.pythonapi[function](*map(word, args))  # it finds all that is loaded
+        if result >= 0:
+            return result
     except (ImportError, AttributeError):
-        result = -1
-    if result < 0:
-        raise OSError(function)
-    return result
+        pass
+    raise OSError(function)
 
 
 # ==== client ==========================================================================================================
@@ -1136,16 +1137,16 @@ def _locate(socket_path: str | None = None) -> _Session:
         return _Session(socket_path, "without --socket the directory's is asked")
     if path := os.environ.get("HOTENV_SOCKET"):
         return _Session(path, "`unset HOTENV_SOCKET` to find the directory's")
-    advice = f"start one with: {_invocation()} serve < secrets.env"
+    advice = "start one with: " + _invocation() + " serve < secrets.env"
     if marker := _find_marker():
         return _Session(_read_marker(marker), advice + " (--force replaces this one)")
-    raise HotenvError(EXIT_NO_SESSION, f"no session: no {MARKER} in this directory or above; {advice}")
+    raise HotenvError(EXIT_NO_SESSION, "no session: no .hotenv in this directory or above; " + advice)
 
 
 def _connect(session: _Session, peer_uid: int | None = None) -> Any:
     """A connection to a server that is ours, root's or `peer_uid`'s."""
     give_up = time.monotonic() + EXCHANGE_TIME
-    sock: Any = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    sock: Any = _socket.socket(_socket.AF_UNIX)
     try:
         sock.settimeout(EXCHANGE_TIME)
         while True:
@@ -1154,13 +1155,13 @@ def _connect(session: _Session, peer_uid: int | None = None) -> Any:
                 break
             except BlockingIOError:  # its backlog is full: it lives, and is busy
                 if time.monotonic() >= give_up:
-                    raise TimeoutError from None
+                    raise TimeoutError
                 time.sleep(0.005)
         uid = _peer(sock)[1]
         if uid in (0, peer_uid) or _ours(uid):
             return sock
-        reason = f"{_shown(session.path)} is served by uid {uid}, not you: not believed (--peer-uid {uid} allows it)"
-        failure: HotenvError = _NotBelieved(EXIT_ARTIFACT, reason)
+        failure: HotenvError = _NotBelieved(EXIT_ARTIFACT, f"{_shown(session.path)} is served by uid {uid}, not you: "
+                                                           f"not believed (--peer-uid {uid} allows it)")
     except OSError as error:
         failure = session.unreachable(error)
     sock.close()
@@ -1175,7 +1176,7 @@ def _which(name: str, path: str) -> str:
     """The program that a name means, or ''; a path means itself."""
     if "/" in name:
         return name
-    for each in _encoded(path).split(b":"):  # with shutil, `http --version` would miss 1.15
+    for each in _encoded(path).split(b":"):  # shutil and os.execvpe import more: `run` would miss 1.3
         place = os.path.join(each, os.fsencode(name))
         if os.path.isfile(place) and os.access(place, os.X_OK):
             return os.fsdecode(place)
@@ -1184,41 +1185,30 @@ def _which(name: str, path: str) -> str:
 
 def _exec(argv: Words, env: Env, place: bytes = b"") -> NoReturn:
     """Replaces this process, by what lies at `place` if that is known; else a HotenvError says why it could not."""
-    command = argv[0]
     words = [*map(os.fsencode, argv)]
     raw = {_encoded(name): _encoded(value) for name, value in env.items()}
-    places = [place or words[0]]
-    if b"/" not in places[0]:  # os.execvpe imports more: `run` would miss 1.3
-        path = raw.get(b"PATH", os.defpath.encode())
-        places = [os.path.join(each, words[0]) for each in path.split(b":")]
+    place = place or os.fsencode(_which(argv[0], env.get("PATH", os.defpath)))
+    reason = "not found on PATH as a program (builtins, aliases and `a && b` are a shell's: run -- sh -c '...')"
     # Python ignores these two, and what is ignored stays so.
     _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
     _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
     try:
-        there = [*filter(os.path.exists, places)]
-        first: Any = None
-        for place in there or places[:1]:
-            try:
-                os.execve(place, words, raw)
-            except OSError as error:
-                first = first or error
-                if error.errno == errno.ENOEXEC:  # a script without a first line, as execvp has it
-                    _tried(os.execve, b"/bin/sh", [b"/bin/sh", place, *words[1:]], raw)
-        reason = first.strerror
-        if there and first.errno == errno.ENOENT:
+        if place:
+            os.execve(place, words, raw)
+    except OSError as error:
+        reason = error.strerror or ""
+        if error.errno == errno.ENOEXEC:  # a script without a first line, as execvp has it
+            _tried(os.execve, b"/bin/sh", [b"/bin/sh", place, *words[1:]], raw)
+        elif error.errno == errno.ENOENT and os.path.exists(place):
             reason = "the interpreter or the loader that it needs is missing"
-            line = _decoded(_tried(_content, there[0], 4096) or b"").split("\n")[0].strip(" ")
+            line = _decoded(_tried(_content, place, 4096) or b"").split("\n")[0].strip(" ")
             if line.startswith("#!"):  # a \r at its end is what may be wrong
                 reason = f"the interpreter in its first line, {_shown(line[2:])}, is missing"
-        elif not there and "/" not in command:
-            reason = "not found on PATH (builtins, aliases and `a && b` are a shell's: run -- sh -c '...')"
-        elif first.errno == errno.E2BIG and raw:
+        elif error.errno == errno.E2BIG and raw:
             size, name = max(zip(map(len, raw.values()), raw))
             reason += f"; of {len(raw)} variables, {_shown(os.fsdecode(name))} is the largest, with {size} bytes"
-    except ValueError:
-        reason = "it is empty, or holds a NUL"
     _signal.signal(_signal.SIGPIPE, _signal.SIG_IGN)  # we live on, if only to say why
-    raise HotenvError(EXIT_SYSTEM, f"cannot run {_shown(command)}: {reason}")
+    raise HotenvError(EXIT_SYSTEM, f"cannot run {_shown(argv[0])}: {reason}")
 
 
 # ==== redaction =======================================================================================================
@@ -1227,7 +1217,6 @@ def _exec(argv: Words, env: Env, place: bytes = b"") -> NoReturn:
 # so one whole four-byte word of the buffer begins within its first four. A buffer is read as an array of words, in C;
 # only around one that hits is it looked at. Hidden is the union of all places of any form, wherever a stream is cut.
 
-_TOO_SHORT = r"(?s).{0,3}|\d{4,5}"  # values that are too common to hide: they are reported
 _SHORTEST_FORM = 8  # characters; shorter values are hidden as whole words alone
 _LONGEST_FORM = 1024  # bytes; longer forms are cut in pieces, which bounds what is held back
 _MASK_STEP = 1 << 16  # bytes masked at once, whatever the size of the input
@@ -1261,7 +1250,7 @@ def _spellings(text: str) -> Iterator[bytes]:
     import re
     from base64 import b64encode
     raw = _encoded(text)
-    for quoted in {f"'{text}'", json.dumps(text), json.dumps(text, ensure_ascii=False),
+    for quoted in {"'" + text + "'", json.dumps(text), json.dumps(text, ensure_ascii=False),
                    repr(text), ascii(text), repr(raw)[1:]}:
         for row in _ESCAPES_OF_OTHERS.splitlines():
             escaped = _encoded(quoted[1:-1])
@@ -1278,7 +1267,7 @@ def _spellings(text: str) -> Iterator[bytes]:
     for size in 64, 76:  # wrapped, as openssl and base64 do
         yield from re.findall(rb".{1,%d}" % size, b64encode(raw)[:len(raw) * 8 // 6])
     for kept in rb"\w.~-", rb"\w.~/-", rb"\w.!~*'()-", rb"\w.*-":  # URLs of Python, JavaScript, forms
-        percent = re.sub(rb"[^%s]" % kept, lambda found: b"%%%02X" % ord(found[0]), raw)
+        percent = re.sub(rb"[^%s]" % kept, lambda found: b"%%%02X" % found[0][0], raw)
         yield from (percent, percent.replace(b"%20", b"+"))
     for plain in rb"", rb"#~":  # `printf %q`: these two only where a word begins
         yield re.sub(rb"([^\w%%+./:=@%s\x80-\xff-])" % plain, rb"\\\1", raw)
@@ -1308,7 +1297,7 @@ class Redactor:
     alone. Of several names of a value the first is shown; side by side, it is shown once.
     """
 
-    def __init__(self, env: Mapping[str, str], skip: Iterable[str] = ()) -> None:
+    def __init__(self, env: Env, skip: Strings = ()) -> None:
         import re
         skipped, everyday = list(skip), _NO_SECRETS.split()
         self.unmaskable: Words = []
@@ -1318,7 +1307,8 @@ class Redactor:
             value, mask = value.strip(), b"[hidden:%s]" % name.encode("utf-8", "replace")
             if not value or _matches(name, skipped):
                 continue
-            if re.fullmatch(_TOO_SHORT, value) or value.lower() in everyday or name in ESSENTIALS:
+            # What is too short or too common to hide is reported.
+            if re.fullmatch(r"(?s).{0,3}|\d{4,5}", value) or value.lower() in everyday or name in ESSENTIALS:
                 self.unmaskable.append(name)
             elif len(value) < _SHORTEST_FORM:
                 self._short.setdefault(_encoded(value), mask)
@@ -1391,10 +1381,11 @@ class Redactor:
 class _Stream:
     """What is held back, behind one byte that is already out, and what of it is masked."""
 
+    _data, _done = b"\n", 1  # all before `_done` is out
+    _mask = b""  # the one that went out last, if nothing went out since
+
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._data, self._done = b"\n", 1  # all before `_done` is out
-        self._mask = b""  # the one that went out last, if nothing went out since
 
     def feed(self, data: bytes) -> bytes:
         """Takes the next piece, returns all that no later piece can make part of a value."""
@@ -1439,7 +1430,7 @@ _KEYBOARD = (_signal.SIGINT, _signal.SIGQUIT, _signal.SIGTSTP, _signal.SIGWINCH)
 
 def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
     """Has a child `become` the command and masks its output; returns its exit status, or dies as it did."""
-    pipes = {os.pipe(): targets for targets in _masked_routes()}
+    pipes = [(*os.pipe(), targets) for targets in _masked_routes()]
     if not pipes:
         become()  # in our place: nothing is to be masked
     blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, _CAUGHT)
@@ -1448,7 +1439,7 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
     child = os.fork()
     if not child:
         try:
-            for (_, end), targets in pipes.items():
+            for _, end, targets in pipes:
                 for target in targets:
                     os.dup2(end, target)
             _signal.signal(_signal.SIGCHLD, before)
@@ -1459,18 +1450,17 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
             os._exit(error.code)
         finally:
             os._exit(EXIT_SYSTEM)
-    for _, end in pipes:
+    for _, end, _ in pipes:
         os.close(end)
     command = _Command(child)
     _leave_group(helper)
     _harden()  # after the forks: a core of ours would hold the values
     command.follow()
     _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
-    status = _attend(command, [_channel(command, source, targets[0], redactor.stream())
-                               for (source, _), targets in pipes.items()])
+    _attend(command, [_channel(command, source, targets[0], redactor.stream()) for source, _, targets in pipes])
     if command.error:
         raise _system_error(command.error, "cannot write the command's output")
-    return _as_it_ended(status)
+    return _as_it_ended(command.status)
 
 
 def _masked_routes() -> list[list[int]]:
@@ -1490,7 +1480,7 @@ def _masked_routes() -> list[list[int]]:
 class _Command:
     """The child, and what happens to it by way of us; `wake` can be read when something has."""
 
-    status: int | None = None  # its wait status, once it has ended
+    status: Any = None  # its wait status, once it has ended
     error: OSError | None = None  # why its output could not be written, though there was a reader
 
     def __init__(self, pid: int) -> None:
@@ -1529,9 +1519,7 @@ class _Command:
 
 
 def _found_group() -> int:
-    """A process with a group that we can join: who leads one can found no other. 0: a session's leader must stay."""
-    if os.getsid(0) == os.getpid():
-        return 0
+    """A process with a group that we can join: who leads one can found no other."""
     helper = os.fork()
     if not helper:
         time.sleep(2)
@@ -1541,10 +1529,9 @@ def _found_group() -> int:
 
 
 def _leave_group(helper: int) -> None:
-    if helper:
-        os.setpgid(0, helper)
-        os.kill(helper, _signal.SIGKILL)
-        os.waitpid(helper, 0)
+    _tried(os.setpgid, 0, helper)  # refused to a session's leader, who stays
+    os.kill(helper, _signal.SIGKILL)
+    os.waitpid(helper, 0)
 
 
 def _channel(command: _Command, source: int, target: int, stream: _Stream) -> Waits:
@@ -1574,8 +1561,8 @@ def _channel(command: _Command, source: int, target: int, stream: _Stream) -> Wa
     os.close(source)  # when we cannot write, the child is to learn it as we did
 
 
-def _attend(command: _Command, channels: list[Waits]) -> int:
-    """Lets output be carried until the child has ended and all it wrote is out; returns its wait status."""
+def _attend(command: _Command, channels: list[Waits]) -> None:
+    """Lets output be carried until the child has ended and all it wrote is out."""
     import select
     waits = {channel: next(channel, None) for channel in channels}  # None: it is done
     while command.status is None or any(waits.values()):
@@ -1589,7 +1576,6 @@ def _attend(command: _Command, channels: list[Waits]) -> int:
         for channel, wait in waits.items():
             if wait and (wait[0] in ready or command.status is not None and wait[1] == select.POLLIN):
                 waits[channel] = next(channel, None)
-    return command.status
 
 
 # ==== kernel guards ===================================================================================================
