@@ -23,7 +23,8 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 #  11. A command imports what it needs alone; an import changes nothing; no check is an assert.
 #  12. One copy of the values lives in the server: the encoded response.
 # The rooms, each below a banner, stand in the order in which data flows: each calls only rooms above it.
-# A script is compiled at each start: with 32,768 tokens or more, by Python 3.8 to 3.11 a millisecond longer.
+# A script is compiled at each start: with 32,768 tokens or more, by Python 3.8 to 3.11 a millisecond longer. So are
+# docstrings: what is private has comments in their place.
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ import _signal  # type: ignore[import-not-found]
 import _socket
 # No number in JSON is ever wanted, so none is computed; `int` refuses NaN.
 _JSON_RULES: Fields = {"parse_int": len, "parse_float": len, "parse_constant": int, "strict": True,
-                               "object_hook": None, "object_pairs_hook": None}
+                        "object_hook": None, "object_pairs_hook": None}
 try:
     from _json import encode_basestring_ascii as _json_quoted, make_scanner
     _scan_json: Any = make_scanner(type("Rules", (), _JSON_RULES))  # type: ignore[arg-type]
@@ -129,31 +130,31 @@ def _die_of(signum: int) -> NoReturn:
 
 
 def _as_it_ended(status: int) -> int:
-    """The exit status in a child's wait status; where a signal ended it, that ends us."""
+    # The exit status in a child's wait status; where a signal ended it, that ends us.
     if os.WIFSIGNALED(status):
         _die_of(os.WTERMSIG(status))
     return os.WEXITSTATUS(status)
 
 
 def _encoded(text: str) -> bytes:
-    """The bytes that text of the environment stands for, whatever the locale."""
+    # The bytes that text of the environment stands for, whatever the locale.
     return text.encode("utf-8", "surrogateescape")
 
 
 def _decoded(raw: Bytes) -> str:
-    """Bytes of the environment as text, from which _encoded makes them again."""
+    # Bytes of the environment as text, from which _encoded makes them again.
     return raw.decode("utf-8", "surrogateescape")
 
 
 def _shown(text: str) -> str:
-    """`text` as a terminal or a log may see it: what is not printable as its Python escape."""
+    # `text` as a terminal or a log may see it: what is not printable as its Python escape.
     if text.isprintable():
         return text
     return "".join([c if c.isprintable() else ascii(c)[1:-1] for c in text])
 
 
 def _duration(seconds: float) -> str:
-    """5m, 1h30m, 0.5s: as `serve --timeout` reads it."""
+    # 5m, 1h30m, 0.5s: as `serve --timeout` reads it.
     minutes, seconds = divmod(seconds, 60)
     counts = zip((minutes // 1440, minutes // 60 % 24, minutes % 60, seconds), "dhms")
     return "".join([f"{count:.10g}{unit}" for count, unit in counts if count]) or "0s"
@@ -168,7 +169,7 @@ def _usage(message: str) -> HotenvError:
 
 
 def _tried(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What the call returns; None where the system or we refuse, and nothing need be done about it."""
+    # What the call returns; None where the system or we refuse, and nothing need be done about it.
     try:
         return call(*args, **kwargs)
     except (OSError, HotenvError):
@@ -176,13 +177,13 @@ def _tried(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _say(message: str) -> None:
-    """A line on stderr. That it is closed, broken or full is to change no exit status."""
+    # A line on stderr. That it is closed, broken or full is to change no exit status.
     if sys.stderr:  # else it was closed, and another file may have its number by now
         _tried(os.write, 2, f"hotenv: {message}\n".encode("utf-8", "backslashreplace"))
 
 
 def _write(descriptor: int, text: str, what: str = "the output") -> int:
-    """All of it; a reader that has gone is no error, a full disk is one."""
+    # All of it; a reader that has gone is no error, a full disk is one.
     left = memoryview(_encoded(text))
     try:
         while left:
@@ -194,13 +195,13 @@ def _write(descriptor: int, text: str, what: str = "the output") -> int:
 
 
 def _content(path: str, size: int = -1) -> bytes:
-    """A file's bytes, or the first of them."""
+    # A file's bytes, or the first of them.
     with open(path, "rb") as file:
         return file.read(size)
 
 
 def _invocation() -> str:
-    """How the user called us, as it can be typed again."""
+    # How the user called us, as it can be typed again.
     by_path = sys.argv[0].endswith(os.path.basename(__file__))
     return f"python3 {_shown(sys.argv[0])}" if by_path else "hotenv"
 
@@ -216,7 +217,7 @@ def _parse_duration(text: str) -> float:
 
 
 def _as_utf8(word: str) -> str:
-    """An argument as text that stands for its bytes whatever the locale, as _encoded has it."""
+    # An argument as text that stands for its bytes whatever the locale, as _encoded has it.
     return _decoded(os.fsencode(word))
 
 
@@ -313,7 +314,7 @@ _TAKEN: dict[str, Fields] = {  # how it is read (NAMES with commas, repeated, or
 
 
 def _parser(command: str, where: str = "") -> argparse.ArgumentParser:
-    """A parser of a command's options; HotenvError for wrong words, which stand where `where` says."""
+    # A parser of a command's options; HotenvError for wrong words, which stand where `where` says.
     import argparse
 
     def error(message: str) -> NoReturn:
@@ -370,7 +371,7 @@ _LITERAL = {**dict(zip("}\\'\"abfnrtv", "}\\'\"\a\b\f\n\r\t\v")), "{": "${"}
 
 
 def _expanded(name: str, template: Any, env: Env, host: Env, room: list[int], used: bool = True) -> str:
-    """What a template stands for. Of what is not `used`, a default where there is a value, only the grammar counts."""
+    # What a template stands for. Of what is not `used`, a default where there is a value, only the grammar counts.
     import re
     raw, quote, text, start = template
     pieces, done = [], 0
@@ -411,7 +412,7 @@ def _expanded(name: str, template: Any, env: Env, host: Env, room: list[int], us
 
 
 def _parse_entries(source: str | bytes) -> Iterator[tuple[str, Any]]:
-    """The (name, value) of each statement; HotenvError 7 at the first that is none."""
+    # The (name, value) of each statement; HotenvError 7 at the first that is none.
     import re
     text = _decoded(source) if isinstance(source, bytes) else source
     text = text[text.startswith("\ufeff"):].replace("\r\n", "\n").replace("\r", "\n")  # less a BOM
@@ -462,7 +463,7 @@ def _dotenv_error(text: str, pos: int, reason: str) -> HotenvError:
 
 
 def _mistake(text: str, pos: int) -> HotenvError:
-    """Why no statement starts here."""
+    # Why no statement starts here.
     import re
     # It matches anything. Groups: 1 the quote before a name, 2 what makes it a whole one.
     named = r"\s*(?:export[^\S\n]+)?(')?[A-Za-z0-9_.-]*((?<=[A-Za-z0-9_.-])(?(1)'|(?=[\s#]))[^\S\n]*)?"
@@ -525,12 +526,12 @@ def build_isolated_env(source: Env, pass_through: Strings = (), define: Env = {}
 
 
 def _matches(name: str, patterns: Strings) -> bool:
-    """Is it one of these names, or does it begin with one that ends in `*`?"""
+    # Is it one of these names, or does it begin with one that ends in `*`?
     return any([name == each or each.endswith("*") and name.startswith(each[:-1]) for each in patterns])
 
 
 def _host_environment() -> Values:
-    """What we were started with, as _encoded takes it, less the LC_CTYPE that Python itself sets (PEP 538)."""
+    # What we were started with, as _encoded takes it, less the LC_CTYPE that Python itself sets (PEP 538).
     env = {_decoded(name): _decoded(value) for name, value in os.environb.items()}
     if env.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8") and not env.get("LC_ALL"):
         started = _tried(_content, "/proc/self/environ")
@@ -550,7 +551,7 @@ MARKER = ".hotenv"
 
 
 def _ours(uid: int) -> bool:
-    """Is it our user id? In a user namespace that maps only some, strangers have the overflow uid."""
+    # Is it our user id? In a user namespace that maps only some, strangers have the overflow uid.
     if uid != os.geteuid() or uid != OVERFLOW_UID:
         return uid == os.geteuid()
     known = _tried(_content, "/proc/self/uid_map")
@@ -559,7 +560,7 @@ def _ours(uid: int) -> bool:
 
 
 def _runtime_base() -> str:
-    """$XDG_RUNTIME_DIR/hotenv; /tmp/hotenv-UID where that is unset, relative or somebody else's."""
+    # $XDG_RUNTIME_DIR/hotenv; /tmp/hotenv-UID where that is unset, relative or somebody else's.
     base = os.environ.get("XDG_RUNTIME_DIR", "")
     found = _tried(os.stat, base)  # None: it is still to be made
     if not base.startswith("/") or "\n" in base or found and found.st_uid != os.geteuid():
@@ -568,7 +569,7 @@ def _runtime_base() -> str:
 
 
 def _runtime_dir() -> str:
-    """The runtime directory: made if missing, and private whatever the umask."""
+    # The runtime directory: made if missing, and private whatever the umask.
     base = _runtime_base()
     previous = os.umask(0o077)
     try:
@@ -589,7 +590,7 @@ def _runtime_dir() -> str:
 
 
 def _find_marker() -> str:
-    """The nearest marker upward, or '', by a relative path: parents that may not be searched end the walk."""
+    # The nearest marker upward, or '', by a relative path: parents that may not be searched end the walk.
     here = _tried(os.getcwd)
     if here is None:
         raise HotenvError(EXIT_SYSTEM, "cannot tell the current directory (was it removed?)")
@@ -602,7 +603,7 @@ def _find_marker() -> str:
 
 
 def _read_marker(path: str, directory: int | None = None) -> str:
-    """The socket path in a marker that is ours or root's, as is every link that leads to it."""
+    # The socket path in a marker that is ours or root's, as is every link that leads to it.
     shown = _shown(os.path.abspath(path))
     target = path
     try:
@@ -631,7 +632,7 @@ def _read_marker(path: str, directory: int | None = None) -> str:
 
 
 def _at_address(path: str, action: Callable[[str], None]) -> None:
-    """Binds or connects to `path`, by its directory's descriptor if it is too long for an address."""
+    # Binds or connects to `path`, by its directory's descriptor if it is too long for an address.
     if len(os.fsencode(path)) < SUN_PATH:
         return action(path)
     if not os.path.isdir("/proc/self/fd"):
@@ -644,7 +645,7 @@ def _at_address(path: str, action: Callable[[str], None]) -> None:
 
 
 class _SessionFiles:
-    """A session's socket, a link beside it to the project directory (for `status --all`), and there the marker."""
+    # A session's socket, a link beside it to the project directory (for `status --all`), and there the marker.
 
     def __init__(self) -> None:
         self.id = os.urandom(4).hex()
@@ -659,7 +660,7 @@ class _SessionFiles:
             path = os.path.dirname(path)
 
     def bind(self) -> socket.socket:
-        """A listening socket. Its path is new: 32 random bits, and bind replaces nothing."""
+        # A listening socket. Its path is new: 32 random bits, and bind replaces nothing.
         import socket
 
         class Listener(socket.socket):  # whose accept need not look up two enums: a twentieth of a request
@@ -677,7 +678,7 @@ class _SessionFiles:
         return listener
 
     def lock(self) -> None:
-        """flock on the project directory; best effort."""
+        # flock on the project directory; best effort.
         import fcntl
         give_up = time.monotonic() + LOCK_TIME
         while time.monotonic() < give_up:
@@ -689,8 +690,8 @@ class _SessionFiles:
                 return  # not on this file system
 
     def publish(self, force: bool) -> None:
-        """The marker, whole or not at all: linked, which fails where there is one; with `force` renamed over that,
-        whose socket goes if it is one of ours, but what a link leads to is another directory's, and lives on."""
+        # The marker, whole or not at all: linked, which fails where there is one; with `force` renamed over that,
+        # whose socket goes if it is one of ours, but what a link leads to is another directory's, and lives on.
         import fcntl
         import re
         aside = f"{MARKER}.{self.id}"
@@ -718,16 +719,16 @@ class _SessionFiles:
             _tried(fcntl.flock, self.project, fcntl.LOCK_UN)
 
     def stamp(self, end: float) -> None:
-        """The socket's mtime is the moment when the session will end: `status` shows it."""
+        # The socket's mtime is the moment when the session will end: `status` shows it.
         _tried(os.utime, self.path, (end, end), follow_symlinks=False)
 
     def bound(self) -> bool:
-        """Is the socket still there, and the one that we bound?"""
+        # Is the socket still there, and the one that we bound?
         found = _tried(os.lstat, self.path)
         return bool(found and self.found and os.path.samestat(found, self.found))
 
     def lost(self) -> str:
-        """Why the files are ours no more, or ''. A marker that is missing is no reason."""
+        # Why the files are ours no more, or ''. A marker that is missing is no reason.
         if not self.bound():
             return "its socket file is gone"
         if _tried(_read_marker, MARKER, self.project) not in (None, self.path):
@@ -735,7 +736,7 @@ class _SessionFiles:
         return ""
 
     def remove(self) -> None:
-        """The marker if it names us, and the socket if it is the one that we bound."""
+        # The marker if it names us, and the socket if it is the one that we bound.
         if self.project >= 0:
             self.lock()
             if _tried(_read_marker, MARKER, self.project) == self.path:
@@ -747,14 +748,14 @@ class _SessionFiles:
 
 
 def _remove_socket(path: str) -> None:
-    """A session's socket, and the link beside it; no other kind of file, whatever its name."""
+    # A session's socket, and the link beside it; no other kind of file, whatever its name.
     if (found := _tried(os.lstat, path)) and stat.S_ISSOCK(found.st_mode):
         _tried(os.unlink, path)
         _tried(os.unlink, path[:-len(".sock")])
 
 
 def _open_private(path: str, what: str) -> int:
-    """A file that is ours alone, to append to, never through a link; made if it is not there."""
+    # A file that is ours alone, to append to, never through a link; made if it is not there.
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
     try:
         descriptor = os.open(path, flags, 0o600)
@@ -773,7 +774,7 @@ def _open_private(path: str, what: str) -> int:
 
 
 def _json_object(line: Bytes, scan: Scanner) -> Fields:
-    """The object that a line is; an empty one if it is anything else, or more."""
+    # The object that a line is; an empty one if it is anything else, or more.
     try:
         text = line.decode().strip(" \t\r\n")
         found, end = scan(text, 0)
@@ -785,7 +786,7 @@ def _json_object(line: Bytes, scan: Scanner) -> Fields:
 
 
 def _encode_request(command: str, args: Strings) -> bytes:
-    """A request that the server takes: of arguments that are too long, as many as fit."""
+    # A request that the server takes: of arguments that are too long, as many as fit.
     if command != "run":
         return b'{"command":"dump"}\n'
     # Only between two of them is there a tab: within one JSON has it escaped.
@@ -795,7 +796,7 @@ def _encode_request(command: str, args: Strings) -> bytes:
 
 
 def _decode_request(line: bytes, scan: Scanner) -> tuple[str, Words]:
-    """The command of a request, and its words for the log; ValueError with what is wrong."""
+    # The command of a request, and its words for the log; ValueError with what is wrong.
     request = _json_object(line, scan)
     command = request.get("command")
     args = request.get("args")
@@ -809,7 +810,7 @@ def _decode_request(line: bytes, scan: Scanner) -> tuple[str, Words]:
 
 
 def _decode_snapshot(data: Bytes) -> Values:
-    """The environment in an answer; HotenvError 9 for whatever is none. Only a message is shown."""
+    # The environment in an answer; HotenvError 9 for whatever is none. Only a message is shown.
     whole = len(data) <= MAX_RESPONSE and data.find(b"\n") == len(data) - 1
     answer = _json_object(data if whole else b"", _scan_json)
     if answer.get("error"):
@@ -823,7 +824,7 @@ def _decode_snapshot(data: Bytes) -> Values:
 
 
 def _is_environment(env: Any) -> bool:
-    """Can a process have it?"""
+    # Can a process have it?
     try:
         names = "".join(env)
         raw = _encoded(names + "".join(env.values()))
@@ -844,7 +845,7 @@ def _now() -> float:
 
 
 class _Log:
-    """Lines for a stderr that is not ours alone: never blocks, keeps some, drops with a count."""
+    # Lines for a stderr that is not ours alone: never blocks, keeps some, drops with a count.
 
     def __init__(self, options: Namespace) -> None:
         self.options, self.waiting, self.dropped, own = options, bytearray(), 0, 2
@@ -870,7 +871,7 @@ class _Log:
         self.flush()
 
     def flush(self) -> None:
-        """Writes what can be written now; the loop tries again while something waits."""
+        # Writes what can be written now; the loop tries again while something waits.
         if self.borrowed:
             os.set_blocking(2, False)
         try:
@@ -883,7 +884,7 @@ class _Log:
             os.set_blocking(2, True)
 
     def close(self) -> None:
-        """What still waits has a second; what is lost then is counted in the last line."""
+        # What still waits has a second; what is lost then is counted in the last line.
         give_up = time.monotonic() + LAST_WORDS
         while self.waiting and time.monotonic() < give_up:
             self.flush()
@@ -896,7 +897,7 @@ class _Log:
 
 
 class _Server:
-    """Serves one response until its time is up, it is told to end, or its files are not its own."""
+    # Serves one response until its time is up, it is told to end, or its files are not its own.
 
     def __init__(self, listener: socket.socket, response: Bytes, files: _SessionFiles, log: _Log,
                  idle: float, max_age: float) -> None:
@@ -917,7 +918,7 @@ class _Server:
         self.stamped = 0.0  # the deadline that the socket's time stamp shows
 
     def run(self, wake: int, received: list[int]) -> str:
-        """Serves; returns why it ended."""
+        # Serves; returns why it ended.
         import signal
         self.selector.register(wake, 1)  # 1: EVENT_READ
         self.selector.register(self.listener, 1)
@@ -951,7 +952,7 @@ class _Server:
                     return "ended: " + lost
 
     def accept(self) -> None:
-        """Answers one client after the other: most have sent their request already."""
+        # Answers one client after the other: most have sent their request already.
         for _ in range(BATCH):
             try:
                 sock, _address = self.listener.accept()
@@ -964,7 +965,7 @@ class _Server:
             self.go_on(self.visit(sock))
 
     def go_on(self, visit: Waits) -> None:
-        """As far as it can by now; then it waits, unless it is done, or was dropped before."""
+        # As far as it can by now; then it waits, unless it is done, or was dropped before.
         wait = next(visit, None)
         if wait != self.waiting.get(visit):  # else it keeps its place
             self.wait(visit, wait)
@@ -972,7 +973,7 @@ class _Server:
             self.wait(next(iter(self.waiting)), None)
 
     def wait(self, visit: Waits, wait: Any) -> None:
-        """What a client waits for from now on; for nothing: it is dropped."""
+        # What a client waits for from now on; for nothing: it is dropped.
         if before := self.waiting.pop(visit, None):
             self.selector.unregister(before[0])
         if wait and _tried(self.selector.register, *wait[:2], visit):
@@ -982,8 +983,8 @@ class _Server:
             visit.close()
 
     def visit(self, sock: socket.socket) -> Waits:
-        """All that is done with a client. Each yield is a wait: for the socket, to read (1) or to
-        write (2), and until when."""
+        # All that is done with a client. Each yield is a wait: for the socket, to read (1) or to
+        # write (2), and until when.
         give_up, line, newline, rest = 0.0, b"", b"", b""
         try:
             while not newline and len(line) <= MAX_REQUEST:
@@ -1027,7 +1028,7 @@ class _Server:
             sock.close()
 
     def answer(self, sock: socket.socket, line: bytes, newline: bytes) -> tuple[Any, Any]:
-        """What to send, and what to log of a request that is served."""
+        # What to send, and what to log of a request that is served.
         try:
             if not newline or len(line) > MAX_REQUEST:
                 raise ValueError(f"a request is one line, with its newline, of at most {MAX_REQUEST >> 10} KiB")
@@ -1045,7 +1046,7 @@ class _Server:
 
 
 def _peer(sock: socket.socket) -> tuple[int, int]:
-    """(pid, uid) of the other end; a pid of 0 or less is unknown."""
+    # (pid, uid) of the other end; a pid of 0 or less is unknown.
     level, credentials, process = 0, 1, 2  # SOL_LOCAL, LOCAL_PEERCRED (version, uid, groups), LOCAL_PEERPID
     if hasattr(_socket, "SO_PEERCRED"):
         level, credentials = _socket.SOL_SOCKET, _socket.SO_PEERCRED  # struct ucred: pid, uid, gid
@@ -1055,8 +1056,8 @@ def _peer(sock: socket.socket) -> tuple[int, int]:
 
 
 def _caught(signums: Iterable[int]) -> tuple[int, list[int]]:
-    """A descriptor that can be read when one of these signals has come, and the list to which they
-    are added as they come. Those that are ignored stay so: nohup and `&` mean it."""
+    # A descriptor that can be read when one of these signals has come, and the list to which they
+    # are added as they come. Those that are ignored stay so: nohup and `&` mean it.
     received: list[int] = []
     wake, end = os.pipe()
     os.set_blocking(end, False)
@@ -1068,7 +1069,7 @@ def _caught(signums: Iterable[int]) -> tuple[int, list[int]]:
 
 
 def _harden() -> None:
-    """No core dumps; where the system offers it, neither traceable nor readable in /proc by the same user."""
+    # No core dumps; where the system offers it, neither traceable nor readable in /proc by the same user.
     import resource
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _tried(_ask_c, "prctl", 4, 0)  # PR_SET_DUMPABLE
@@ -1077,7 +1078,7 @@ def _harden() -> None:
 
 
 def _ask_c(function: str, *args: Any) -> int:
-    """What a function of the C library returns. OSError: there is none, or the system refuses."""
+    # What a function of the C library returns. OSError: there is none, or the system refuses.
     try:
         import ctypes  # a Python can be built without
         word = ctypes.c_void_p.from_param  # of bytes, their address
@@ -1094,7 +1095,7 @@ def _ask_c(function: str, *args: Any) -> int:
 
 
 class _Session:
-    """A session that was found: the path of its socket, and what to do if it cannot be reached."""
+    # A session that was found: the path of its socket, and what to do if it cannot be reached.
 
     def __init__(self, path: str, advice: str = "") -> None:
         self.path = path
@@ -1144,7 +1145,7 @@ def _locate(socket_path: str | None = None) -> _Session:
 
 
 def _connect(session: _Session, peer_uid: int | None = None) -> Any:
-    """A connection to a server that is ours, root's or `peer_uid`'s."""
+    # A connection to a server that is ours, root's or `peer_uid`'s.
     give_up = time.monotonic() + EXCHANGE_TIME
     sock: Any = _socket.socket(_socket.AF_UNIX)
     try:
@@ -1173,7 +1174,7 @@ def _connect(session: _Session, peer_uid: int | None = None) -> Any:
 
 
 def _which(name: str, path: str) -> str:
-    """The program that a name means, or ''; a path means itself."""
+    # The program that a name means, or ''; a path means itself.
     if "/" in name:
         return name
     for each in _encoded(path).split(b":"):  # shutil and os.execvpe import more: `run` would miss 1.3
@@ -1184,7 +1185,7 @@ def _which(name: str, path: str) -> str:
 
 
 def _exec(argv: Words, env: Env, place: bytes = b"") -> NoReturn:
-    """Replaces this process, by what lies at `place` if that is known; else a HotenvError says why it could not."""
+    # Replaces this process, by what lies at `place` if that is known; else a HotenvError says why it could not.
     words = [*map(os.fsencode, argv)]
     raw = {_encoded(name): _encoded(value) for name, value in env.items()}
     place = place or os.fsencode(_which(argv[0], env.get("PATH", os.defpath)))
@@ -1245,7 +1246,7 @@ _ESCAPES_OF_OTHERS = rb"""
 
 
 def _spellings(text: str) -> Iterator[bytes]:
-    """How tools print `text`, without quotes around it. Each form earned its place."""
+    # How tools print `text`, without quotes around it. Each form earned its place.
     import json
     import re
     from base64 import b64encode
@@ -1278,7 +1279,7 @@ def _spellings(text: str) -> Iterator[bytes]:
 
 
 def _forms(value: str) -> Iterator[bytes]:
-    """All that is looked for on behalf of a value: each spelling of it and of its lines."""
+    # All that is looked for on behalf of a value: each spelling of it and of its lines.
     for text in {value, *map(str.strip, value.splitlines())}:
         for form in _spellings(text):
             if min(len(text), len(form)) >= _SHORTEST_FORM:
@@ -1379,7 +1380,7 @@ class Redactor:
 
 
 class _Stream:
-    """What is held back, behind one byte that is already out, and what of it is masked."""
+    # What is held back, behind one byte that is already out, and what of it is masked.
 
     _data, _done = b"\n", 1  # all before `_done` is out
     _mask = b""  # the one that went out last, if nothing went out since
@@ -1388,7 +1389,7 @@ class _Stream:
         self._redactor = redactor
 
     def feed(self, data: bytes) -> bytes:
-        """Takes the next piece, returns all that no later piece can make part of a value."""
+        # Takes the next piece, returns all that no later piece can make part of a value.
         out = []
         for at in range(0, len(data), _MASK_STEP):
             self._data += data[at:at + _MASK_STEP]
@@ -1396,7 +1397,7 @@ class _Stream:
         return b"".join(out)
 
     def flush(self, last: bool = True) -> bytes:
-        """The end of the stream has come: returns what was held back."""
+        # The end of the stream has come: returns what was held back.
         data, out = self._data, []
         for start, end, mask in self._redactor.find(data, last):
             if start > self._done:
@@ -1429,7 +1430,7 @@ _KEYBOARD = (_signal.SIGINT, _signal.SIGQUIT, _signal.SIGTSTP, _signal.SIGWINCH)
 
 
 def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
-    """Has a child `become` the command and masks its output; returns its exit status, or dies as it did."""
+    # Has a child `become` the command and masks its output; returns its exit status, or dies as it did.
     pipes = [(*os.pipe(), targets) for targets in _masked_routes()]
     if not pipes:
         become()  # in our place: nothing is to be masked
@@ -1464,7 +1465,7 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
 
 
 def _masked_routes() -> list[list[int]]:
-    """Which of our descriptors 1 and 2 are masked: two of one file together, to keep their order."""
+    # Which of our descriptors 1 and 2 are masked: two of one file together, to keep their order.
     routes: dict[tuple[int, int], list[int]] = {}
     for target, name in enumerate(("stdin", "stdout", "stderr")):
         about = _tried(os.fstat, target)
@@ -1478,7 +1479,7 @@ def _masked_routes() -> list[list[int]]:
 
 
 class _Command:
-    """The child, and what happens to it by way of us; `wake` can be read when something has."""
+    # The child, and what happens to it by way of us; `wake` can be read when something has.
 
     status: Any = None  # its wait status, once it has ended
     error: OSError | None = None  # why its output could not be written, though there was a reader
@@ -1500,7 +1501,7 @@ class _Command:
                 _die_of(signum)
 
     def follow(self) -> None:
-        """What has become of the child? If it has stopped, so do we, until we are continued."""
+        # What has become of the child? If it has stopped, so do we, until we are continued.
         while self.status is None:
             changed, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
             if not changed:
@@ -1519,7 +1520,7 @@ class _Command:
 
 
 def _found_group() -> int:
-    """A process with a group that we can join: who leads one can found no other."""
+    # A process with a group that we can join: who leads one can found no other.
     helper = os.fork()
     if not helper:
         time.sleep(2)
@@ -1535,8 +1536,8 @@ def _leave_group(helper: int) -> None:
 
 
 def _channel(command: _Command, source: int, target: int, stream: _Stream) -> Waits:
-    """Masks what the child writes into a pipe. Each yield is a wait: for a descriptor, and what is
-    to be done with it. The pipe is read once all is written; no write waits, nor holds up another."""
+    # Masks what the child writes into a pipe. Each yield is a wait: for a descriptor, and what is
+    # to be done with it. The pipe is read once all is written; no write waits, nor holds up another.
     import select
     os.set_blocking(source, False)
     last = False
@@ -1562,7 +1563,7 @@ def _channel(command: _Command, source: int, target: int, stream: _Stream) -> Wa
 
 
 def _attend(command: _Command, channels: list[Waits]) -> None:
-    """Lets output be carried until the child has ended and all it wrote is out."""
+    # Lets output be carried until the child has ended and all it wrote is out.
     import select
     waits = {channel: next(channel, None) for channel in channels}  # None: it is done
     while command.status is None or any(waits.values()):
@@ -1611,7 +1612,7 @@ _OF_THE_CALLER = "/dev/shm /dev/stdout /dev/stderr".split()  # shm: locks of mul
 
 
 def _landlock(files: int, network: int, writable: Words) -> bool:
-    """Refuse what needs these rights, but writing below `writable`."""
+    # Refuse what needs these rights, but writing below `writable`.
     import struct
     rules = _ask_c("syscall", 444, struct.pack("QQ", files, network), 16, 0)  # landlock_create_ruleset
     for path in filter(os.path.exists, writable):
@@ -1630,7 +1631,7 @@ def _address(data: bytes) -> int:
 
 
 def _seccomp(rules: Words) -> None:
-    """The first rule decides that names the call, and whose conditions hold."""
+    # The first rule decides that names the call, and whose conditions hold.
     import struct
     machine = os.uname().machine
     column = _COLUMNS[machine]
@@ -1692,7 +1693,7 @@ _leave = os._exit  # the real one; at the end of the interpreter os is empty
 
 
 class _Guarded:
-    """One set of guards that is in force; what belongs to the class, all sets share."""
+    # One set of guards that is in force; what belongs to the class, all sets share.
 
     text = home = ""  # HOTENV_GUARDS, and the directory that PYTHONPATH begins with
     blocked: Words = []  # the events that were: any decides the exit status
@@ -1718,7 +1719,7 @@ class _Guarded:
             self.trusted = ("/dev/stdin", sys.prefix + "/", sys.base_prefix + "/")
 
     def may_reach(self, host: Any, connecting: bool = True) -> bool:
-        """Is this name or address allowed? To resolve or bind this machine always is."""
+        # Is this name or address allowed? To resolve or bind this machine always is.
         name = _host(host)
         if name in self.known or name in _METADATA:
             return name in self.known
@@ -1741,7 +1742,7 @@ class _Guarded:
                 _block(event, "hotenv-session path", address)
 
     def on_socket(self, event: str, sock: Any, family: int, kind: int, *_: Any) -> None:
-        """Nothing but TCP, as in the kernel: it would not see where a datagram goes."""
+        # Nothing but TCP, as in the kernel: it would not see where a datagram goes.
         strict = self.network and not self.localhost and not self.suffixes
         if strict and family in _INTERNET and kind & 15 != _socket.SOCK_STREAM:
             _block(event, "no-network type", f"{kind}")
@@ -1752,13 +1753,13 @@ class _Guarded:
             _block(event, "no-network host", host)
 
     def on_found(self, event: str, host: Any, found: Any) -> None:
-        """An allowed name is known by its addresses from then on: connect sees nothing else."""
+        # An allowed name is known by its addresses from then on: connect sees nothing else.
         if host and self.may_reach(host):
             addresses = {_host(entry[4][0]) for entry in found}
             self.known |= addresses if _host(host) in _METADATA else addresses - _METADATA
 
     def change(self, event: str, path: Any, dir_fd: int = -1, follow: bool = True, made: bool = True) -> None:
-        """May this be made, removed or changed? What is not there is missing, not refused."""
+        # May this be made, removed or changed? What is not there is missing, not refused.
         real = _real(path, dir_fd, follow)
         place = real + "/"
         if place.startswith(self.sealed):
@@ -1790,7 +1791,7 @@ class _Guarded:
             self.change(event, padded[int(path)], padded[int(base)], "f" in how, "m" in how)
 
     def on_sqlite(self, event: str, database: Any) -> None:
-        """Only what is in memory may be opened, or a URI that says that it is only read."""
+        # Only what is in memory may be opened, or a URI that says that it is only read.
         path = os.fsdecode(database)
         modes = ""
         if path.startswith("file:"):
@@ -1846,8 +1847,8 @@ class _Guarded:
 
 
 def _block(event: str, what: str, value: Any, hint: str = "", counts: bool = True) -> NoReturn:
-    """Count it (unless a program asks in passing), trace it, raise what programs know how to take. `what`: which
-    guard refuses, and what the value is."""
+    # Count it (unless a program asks in passing), trace it, raise what programs know how to take. `what`: which
+    # guard refuses, and what the value is.
     reason, about = what.split()
     frame: Any = sys._getframe()
     ours = frame.f_globals
@@ -1872,7 +1873,7 @@ def _block(event: str, what: str, value: Any, hint: str = "", counts: bool = Tru
 
 
 def _traced(value: Any) -> str:
-    """For a trace or an error: escaped, and without the secrets that can be told."""
+    # For a trace or an error: escaped, and without the secrets that can be told.
     import re
     if not _Guarded.redactor:
         guards = _Guarded.text + "\n"
@@ -1894,7 +1895,7 @@ def _roots(paths: Words) -> tuple[str, ...]:
 
 
 def _real(path: Any, dir_fd: int = -1, follow: bool = True) -> str:
-    """The path of an action, without links; of a descriptor, the one that it was opened by."""
+    # The path of an action, without links; of a descriptor, the one that it was opened by.
     if isinstance(path, int):
         dir_fd = path
         path = "."
@@ -1910,8 +1911,8 @@ def _real(path: Any, dir_fd: int = -1, follow: bool = True) -> str:
 
 
 def _host(host: Any) -> str:
-    """One spelling of a host: ASCII, lower case, no final dot. An address in any form that the system
-    takes becomes one of IPv6, without a zone: it has a colon, a name has none."""
+    # One spelling of a host: ASCII, lower case, no final dot. An address in any form that the system
+    # takes becomes one of IPv6, without a zone: it has a colon, a name has none.
     name: str = os.fsdecode(host).lower().rstrip(".").partition("%")[0]
     try:
         if not name.isascii():
@@ -1924,7 +1925,7 @@ def _host(host: Any) -> str:
 
 
 def _patch(names: str, call: Any) -> None:
-    """Put call(original, ...) in the place of functions. One that is not there is an error."""
+    # Put call(original, ...) in the place of functions. One that is not there is an error.
     call.__code__ = call.__code__.replace(co_filename="<hotenv>")  # coverage knows that this is no file
     for name in names.split():
         module, _, function = name.partition(".")
@@ -1933,13 +1934,13 @@ def _patch(names: str, call: Any) -> None:
 
 
 def _start(original: Any, *args: Any, **kwargs: Any) -> Any:
-    """While the environment can still be changed."""
+    # While the environment can still be changed.
     sys.audit("os.exec", *args, *kwargs.values())
     return original(*args, **kwargs)
 
 
 def _open_at(original: Any, path: Any, *args: Any, dir_fd: Any = None, **kwargs: Any) -> Any:
-    """The event of open does not tell of a directory, so the path does."""
+    # The event of open does not tell of a directory, so the path does.
     if dir_fd is not None:
         path = os.path.join(_real(dir_fd), os.fsdecode(path))
     return original(path, *args, **kwargs)
@@ -1952,7 +1953,7 @@ def _resolve(original: Any, host: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _patch_early(kind: Any, name: str) -> None:
-    """A method of sockets that looks up a name before its event: so the name goes first, alone."""
+    # A method of sockets that looks up a name before its event: so the name goes first, alone.
     original = getattr(kind, name)
     def call(sock: Any, *args: Any) -> Any:
         *others, address = args
@@ -1966,7 +1967,7 @@ def _patch_early(kind: Any, name: str) -> None:
 
 
 def _guard() -> None:
-    """Put _Guarded.text in force in this interpreter, for good, and in every Python that it starts."""
+    # Put _Guarded.text in force in this interpreter, for good, and in every Python that it starts.
     import _posixsubprocess  # noqa: F401  (for those that import it later)
     values = _by_name(_Guarded.text.split("\n"))
     if "sealed" not in values:
@@ -2003,7 +2004,7 @@ def _guard() -> None:
 
 
 def _carry(env: Any) -> None:
-    """Set the two variables that guard a child. Guards that add to ours stay as they are."""
+    # Set the two variables that guard a child. Guards that add to ours stay as they are.
     if not env.get("HOTENV_GUARDS", "").startswith(_Guarded.text + "\n\n"):
         env["HOTENV_GUARDS"] = _Guarded.text
     places = [_Guarded.home, *env.get("PYTHONPATH", "").split(os.pathsep)]
@@ -2012,7 +2013,7 @@ def _carry(env: Any) -> None:
 
 
 def _uncaught(kind: Any, error: Any, trace: Any) -> None:
-    """The last word about an exception, without what led to the target, and what refused."""
+    # The last word about an exception, without what led to the target, and what refused.
     kept: Any = []
     while trace:
         if trace.tb_frame.f_code is _become.__code__:
@@ -2055,7 +2056,7 @@ else:
 
 
 def _become(kind: str, argv: Words) -> NoReturn:
-    """Run what argv[0] names as `__main__`: a path, a module, a callable, or -c and a text."""
+    # Run what argv[0] names as `__main__`: a path, a module, a callable, or -c and a text.
     import importlib
     import operator
     import runpy
@@ -2098,7 +2099,7 @@ _ALLOWANCES = {"no-network": "no-network allow-localhost allow-domain", "no-subp
 
 
 def _absolute(word: str) -> str:
-    """A guard as it means the same wherever it is read: its path, or its domain, in one spelling."""
+    # A guard as it means the same wherever it is read: its path, or its domain, in one spelling.
     option, given, value = word.partition("=")
     if option == "allow-domain":
         import re
@@ -2114,8 +2115,8 @@ def _absolute(word: str) -> str:
 
 
 def _guard_words(asked: Namespace) -> Words:
-    """The guards of all sources, highest first. They add up; but no allowance counts below the highest source that
-    has its guard: a file in a checkout cannot open what the command line closed."""
+    # The guards of all sources, highest first. They add up; but no allowance counts below the highest source that
+    # has its guard: a file in a checkout cannot open what the command line closed.
     flags = os.environ.get("HERMETIC_FLAGS", "").split()
     flags += map("--profile={}".format, os.environ.get("HERMETIC_PROFILE", "").replace(",", " ").split())
     if root := os.environ.get("HERMETIC_FS_ROOT"):
@@ -2134,7 +2135,7 @@ def _guard_words(asked: Namespace) -> Words:
 
 
 def _config_flags() -> Words:
-    """The guards in ./pyproject.toml, [tool.hermetic], and ./HERMETIC.toml, as options."""
+    # The guards in ./pyproject.toml, [tool.hermetic], and ./HERMETIC.toml, as options.
     import re
     flags = []
     for path in filter(os.path.exists, ("pyproject.toml", "HERMETIC.toml")):
@@ -2158,8 +2159,8 @@ def _config_flags() -> Words:
 
 def _run_hermetic(guards: Words, target: Words, env: Values,
                   secrets: Strings | None = None, socket_path: str = "") -> NoReturn:
-    """Become the target under the guards. Under `run`, `secrets` are the session's names, and the
-    target gets a process image of its own: what --only left out is not in its memory."""
+    # Become the target under the guards. Under `run`, `secrets` are the session's names, and the
+    # target gets a process image of its own: what --only left out is not in its memory.
     if not _ALLOWANCES.keys() & _by_name(guards):
         _say(f"no guard is on: the target runs as it is (--no-network, ..., see: {_invocation()} hermetic --help)")
     try:
@@ -2196,8 +2197,8 @@ def _run_hermetic(guards: Words, target: Words, env: Values,
 
 
 def _guard_in_kernel(guards: Words, path: bytes, python: bool) -> None:
-    """Have the kernel hold what it can, for good. A Python has its hook for the rest; else it is refused. Only `path`
-    can be executed: its address then means nothing more."""
+    # Have the kernel hold what it can, for good. A Python has its hook for the rest; else it is refused. Only `path`
+    # can be executed: its address then means nothing more.
     values, rules = _by_name(guards), ["io_uring_setup"]
     left = _ALLOWANCES.keys() & values.keys()
     allowed = {"allow-localhost", "allow-domain"} & values.keys()
@@ -2242,7 +2243,7 @@ def _guard_in_kernel(guards: Words, path: bytes, python: bool) -> None:
 
 
 def _run_here(kind: str, argv: Words, guards: Words) -> NoReturn:
-    """In this process: the target belongs to this environment, and we have held no values."""
+    # In this process: the target belongs to this environment, and we have held no values.
     if sys.path[0] == os.path.dirname(os.path.realpath(sys.argv[0])):
         del sys.path[0]  # hotenv's own directory
     before = len(sys.modules)
@@ -2254,7 +2255,7 @@ def _run_here(kind: str, argv: Words, guards: Words) -> NoReturn:
 
 
 def _place_loader() -> str:
-    """A directory that is closed to the guarded, with the loader, a copy of this file, and Python's .pyc of both."""
+    # A directory that is closed to the guarded, with the loader, a copy of this file, and Python's .pyc of both.
     import zlib
     source = _content(__file__)  # by its path: shellenv's function gives a module no loader
     runtime = _runtime_dir()
@@ -2277,8 +2278,8 @@ def _place_loader() -> str:
 
 
 def _resolve_target(target: Words, path: str) -> Words:
-    """What a target is, before its command line: "program" or "python", to be executed as it stands;
-    or what this Python runs, in words of _become: "path", "module" or "call"."""
+    # What a target is, before its command line: "program" or "python", to be executed as it stands;
+    # or what this Python runs, in words of _become: "path", "module" or "call".
     name = target[0]
     if "/" not in name and ":" in name:
         return ["call", *target]
@@ -2301,7 +2302,7 @@ def _resolve_target(target: Words, path: str) -> Words:
 
 
 def _resolve_python(words: Words, path: str) -> Words:
-    """`python3 -X dev script.py`, `python3 -m module`, `python3 -c text`, `python3`; anything else is a program."""
+    # `python3 -X dev script.py`, `python3 -m module`, `python3 -c text`, `python3`; anything else is a program.
     import re
     script, line = words[0], words  # line: what the kernel makes of them, by a script's first line
     if os.path.isdir(script) or script.endswith((".py", ".pyz")) and _content(script, 2) != b"#!":
@@ -2338,7 +2339,7 @@ def _resolve_python(words: Words, path: str) -> Words:
 
 
 def _is_python(path: str) -> bool:
-    """Is it called python, python3, python3.13 or python3.13t?"""
+    # Is it called python, python3, python3.13 or python3.13t?
     return os.path.basename(path).rstrip("dmt0123456789.") == "python"
 
 
@@ -2372,8 +2373,8 @@ go/while=go go/until=go go/!=go go/{=go go/time=go go/-p=go go/--=go
 
 
 def _read_commands(text: str, at: int, ends: str, found: Words) -> int:
-    """Take down the first word of every simple command, also within substitutions, up to what the last
-    of `ends` closes; the place after it. ValueError: it has lost its way."""
+    # Take down the first word of every simple command, also within substitutions, up to what the last
+    # of `ends` closes; the place after it. ValueError: it has lost its way.
     import re
     last = ends[-1:]
     quoted = last == '"'
@@ -2414,7 +2415,7 @@ def _read_commands(text: str, at: int, ends: str, found: Words) -> int:
 
 
 def _state_after(state: str, word: str, found: Words) -> str:
-    """The state after a word; where a command begins, it is taken down."""
+    # The state after a word; where a command begins, it is taken down.
     import re
     after = _POLICY_AFTER.get(f"{state}/{word}")
     if after or not word or state in ("rest", "loop"):
@@ -2429,7 +2430,7 @@ def _state_after(state: str, word: str, found: Words) -> str:
 
 
 def _load_policy(policy: Any) -> Fields:
-    """`{"allow": [...], "deny": [...]}` from a file, or as it is. An empty list `allow` allows nothing; none, all."""
+    # `{"allow": [...], "deny": [...]}` from a file, or as it is. An empty list `allow` allows nothing; none, all.
     import json
     try:
         given: Fields = json.loads(_content(policy)) if isinstance(policy, str) else policy
@@ -2446,7 +2447,7 @@ def _load_policy(policy: Any) -> Fields:
 
 
 def _denied(policy: Fields, command: str) -> str:
-    """Why the policy does not let the command run, or ''."""
+    # Why the policy does not let the command run, or ''.
     words: Words = []
     if not policy:
         return ""
@@ -2567,7 +2568,7 @@ class ExecResult:
 
 
 class _Kept:
-    """A stream, or its beginning and its end, `room` bytes in all."""
+    # A stream, or its beginning and its end, `room` bytes in all.
 
     def __init__(self, room: int) -> None:
         self.room, self.data, self.size, self.cut = room, bytearray(), 0, False
@@ -2579,7 +2580,7 @@ class _Kept:
             del self.data[self.room // 4:len(self.data) - self.room // 4]
 
     def presented(self, redactor: Redactor, limit: int) -> str:
-        """As a result shows it: masked, cleaned, and only then cut; `cut`: is something missing?"""
+        # As a result shows it: masked, cleaned, and only then cut; `cut`: is something missing?
         data, part = bytes(self.data), self.room // 4
         if self.size == len(data):
             head = tail = _displayed(redactor, data)
@@ -2594,9 +2595,9 @@ class _Kept:
 
 
 def _displayed(redactor: Redactor, data: bytes, first: int = 0, last: bool = True) -> str:
-    """`data` as a terminal would show it, without values, nor what may be half of one: what is before `first`, and at
-    the end of what is not the `last`. Masked before and after each step: a value may hold what is taken out, have it
-    between its letters, or be half overwritten."""
+    # `data` as a terminal would show it, without values, nor what may be half of one: what is before `first`, and at
+    # the end of what is not the `last`. Masked before and after each step: a value may hold what is taken out, have it
+    # between its letters, or be half overwritten.
     import re
 
     def masked(data: bytes) -> bytes:
@@ -2623,7 +2624,7 @@ def _displayed(redactor: Redactor, data: bytes, first: int = 0, last: bool = Tru
 
 
 def _family(shell: int, spared: list[int] | None) -> dict[int, bytes]:
-    """All live processes below the shell but the jobs in `spared`, or (None) of its session; names."""
+    # All live processes below the shell but the jobs in `spared`, or (None) of its session; names.
     rows: Any = []  # the ids of process, parent, group and, on Linux, session; its name
     if os.path.isdir("/proc/self"):
         for number in filter(str.isdigit, os.listdir("/proc")):
@@ -2648,7 +2649,7 @@ def _family(shell: int, spared: list[int] | None) -> dict[int, bytes]:
 
 
 class _Shell:
-    """One bash, or what leads to one elsewhere, and our pipes to it. What comes to stand in `poison` ends each wait."""
+    # One bash, or what leads to one elsewhere, and our pipes to it. What comes to stand in `poison` ends each wait.
 
     def __init__(self, argv: Words, env: Env, remote: bool, poison: Words) -> None:
         import fcntl
@@ -2691,7 +2692,7 @@ class _Shell:
         self.arrange = _SHELL_THERE if remote else _SHELL_HERE % ends[2]  # what it is to do first
 
     def move(self, seconds: float) -> None:
-        """Read once what is there, all that a pipe can hold, and wait at most so long for it."""
+        # Read once what is there, all that a pipe can hold, and wait at most so long for it.
         for key, _ in self._selector.select(seconds):
             tap, piece = key.data, os.read(key.fd, _SHELL_PIPE)
             data, tap.held = tap.held + piece, b""
@@ -2709,13 +2710,13 @@ class _Shell:
                 self._selector.unregister(key.fileobj)
 
     def drain(self) -> None:
-        """Take what the pipes hold by now, not more: a background job may write for ever."""
+        # Take what the pipes hold by now, not more: a background job may write for ever.
         self.move(0)
         self.move(0)  # a pipe's end shows after what was in it
 
     def wait_for(self, mark: bytes, deadline: float, stop: Any = None) -> bool:
-        """Move bytes until no pipe waits for a mark; or for b"", and send no more, until the shell has ended. False:
-        deadline, `stop` or the end of its pipes came first."""
+        # Move bytes until no pipe waits for a mark; or for b"", and send no more, until the shell has ended. False:
+        # deadline, `stop` or the end of its pipes came first.
         if not mark:
             self.unsent = b""
             self.process.stdin.close()
@@ -2732,10 +2733,10 @@ class _Shell:
         return True
 
     def interrupt(self, job: _Job, jobs: list[int], deadline: float) -> bool:
-        """One Ctrl-C for the shell and all below it but live `jobs`; without any, all at one moment. Is it then ready
-        for the next command? Only once it has begun with this: of a line that it still reads SIGINT drops a part, and
-        the rest would run. bash loses one while it starts a command (until `deadline`, and the child until that is the
-        command), or notices its end: once only bash is left of what was told, it and what is new get another."""
+        # One Ctrl-C for the shell and all below it but live `jobs`; without any, all at one moment. Is it then ready for
+        # the next command? Only once it has begun with this: of a line that it still reads SIGINT drops a part, and
+        # the rest would run. bash loses one while it starts a command (until `deadline`, and the child until that is
+        # the command), or notices its end: once only bash is left of what was told, it and what is new get another.
         import signal
         shell, spared = self.process.pid, [pid for pid in jobs if _tried(os.getpgid, pid)]
         told: Any = set()
@@ -2758,7 +2759,7 @@ class _Shell:
 
 
 class _Job:
-    """One command on its way, what has come back, and the marks around it."""
+    # One command on its way, what has come back, and the marks around it.
 
     def __init__(self, room: int) -> None:
         self.opening, self.nonce = os.urandom(16).hex().encode(), os.urandom(16).hex().encode()
@@ -2830,7 +2831,7 @@ class ShellSession:
         self._ready()
 
     def _give(self, environment: Env, isolated: bool) -> None:
-        """What the shell is started with, and what it is sent then: from afar, all that it is given."""
+        # What the shell is started with, and what it is sent then: from afar, all that it is given.
         import shlex
         self._exports = b""
         self._env = {name: value for name, value in _host_environment().items()
@@ -2922,7 +2923,7 @@ class ShellSession:
         return ExecResult(command=shown, stdout=stdout, stderr=stderr, **end, background=earlier)
 
     def _record(self, event: str, **fields: object) -> None:
-        """A line for the audit, whose file is opened anew, as rotation expects. How a command ended may go unsaid."""
+        # A line for the audit, whose file is opened anew, as rotation expects. How a command ended may go unsaid.
         import json
         from datetime import datetime, timezone
         if self._audit is None:
@@ -2941,7 +2942,7 @@ class ShellSession:
             _say(str(error))
 
     def _ready(self) -> _Shell:
-        """The shell, with the output of background jobs taken; if that has ended a new one, its exports kept."""
+        # The shell, with the output of background jobs taken; if that has ended a new one, its exports kept.
         import shlex
         if self._shell:
             self._shell.drain()
@@ -2980,8 +2981,8 @@ class ShellSession:
         return shell
 
     def _attempt(self, job: _Job, quoted: bytes, deadline: float) -> bool:
-        """Send a command, and see it through to a record, to the end of the shell, or of its time.
-        False: the shell had ended before the command began."""
+        # Send a command, and see it through to a record, to the end of the shell, or of its time.
+        # False: the shell had ended before the command began.
         shell, after = self._ready(), self._background
         if self._remote:
             shell.err.marks = {job.begin: job.err, job.end: after}
@@ -3008,7 +3009,7 @@ class ShellSession:
         return begun or job.late
 
     def _accept(self, job: _Job) -> bool:
-        """Take over what a record says. One that SIGINT has cut short stands before a whole one."""
+        # Take over what a record says. One that SIGINT has cut short stands before a whole one.
         try:
             status, cwd, jobs, exports = bytes(job.record.data).rpartition(job.start)[2].split(b"\0")
             job.status, self._jobs = int(status), [*map(int, jobs.split())]
@@ -3020,7 +3021,7 @@ class ShellSession:
         return True
 
     def _end(self) -> int:
-        """End the shell and all that is left of its session; the shell's exit status, 128 and more for a signal."""
+        # End the shell and all that is left of its session; the shell's exit status, 128 and more for a signal.
         import signal
         shell, self._shell, self._lost = self._shell, None, True
         if not shell or os.getpid() != self._owner:  # a fork has copies of the pipes, no more
@@ -3077,7 +3078,7 @@ trailing &; the next result has their output as `background`.",
 
 
 class _McpServer:
-    """The protocol, and the shells by their ids. A HotenvError has a code of JSON-RPC, or is the result of a tool."""
+    # The protocol, and the shells by their ids. A HotenvError has a code of JSON-RPC, or is the result of a tool.
 
     def __init__(self, options: Namespace) -> None:
         import json
@@ -3094,7 +3095,7 @@ class _McpServer:
         self._count, self._writing = 0, threading.Lock()
 
     def take(self, line: bytes) -> None:
-        """Answer a message, or have a thread do it."""
+        # Answer a message, or have a thread do it.
         import json
         import threading
         number = None
@@ -3137,7 +3138,7 @@ class _McpServer:
             _write(self._output, json.dumps({"jsonrpc": "2.0", "id": number, **answer}) + "\n")
 
     def _tell(self, number: object, content: object) -> None:
-        """The result of a tool: one text, JSON unless it is a sentence about what went wrong."""
+        # The result of a tool: one text, JSON unless it is a sentence about what went wrong.
         import json
         failed = isinstance(content, str)
         text = content if failed else json.dumps(content, ensure_ascii=False)
@@ -3182,15 +3183,15 @@ class _McpServer:
         shell.thread.submit(self._work, number, shell, name, arguments, stop)
 
     def close(self, *names: str) -> None:
-        """End these shells; what still waits for one finds it closed."""
+        # End these shells; what still waits for one finds it closed.
         for name in names:
             shell = self.shells.pop(name, None)
             if shell and shell.session:
                 shell.session.close()
 
     def _work(self, number: object, shell: Any, name: str, arguments: Fields, stop: Any) -> None:
-        """Open it, or run a command in it. Either is a use of the hotenv session: if that has ended,
-        all that came from it ends too. A cancelled call ends as by a time limit, unanswered."""
+        # Open it, or run a command in it. Either is a use of the hotenv session: if that has ended,
+        # all that came from it ends too. A cancelled call ends as by a time limit, unanswered.
         options = self._options
         try:
             if stop.is_set() or not shell.session and name != "session_open":
@@ -3225,7 +3226,7 @@ class _McpServer:
 
 
 def _serve_mcp(options: Namespace) -> NoReturn:
-    """Serve stdin and stdout until stdin ends or a signal comes; then every shell ends too."""
+    # Serve stdin and stdout until stdin ends or a signal comes; then every shell ends too.
     if options.policy is not None:
         options.policy = _load_policy(options.policy)
     options.remote = dict([text.partition("=")[::2] for text in options.remote])
@@ -3261,7 +3262,7 @@ _LINE_MAX = 1023 if sys.platform == "darwin" else 4095  # bytes of a typed line:
 
 
 def _ask(question: str) -> str:
-    """The line that is typed on the terminal, without echo. What it would lose is refused."""
+    # The line that is typed on the terminal, without echo. What it would lose is refused.
     import select
     import termios
     tty = _tried(os.open, "/dev/tty", os.O_RDWR | os.O_NOCTTY)
@@ -3423,8 +3424,8 @@ def _serve(options: Namespace) -> int:
 
 
 def _read_response(prompt: bool) -> bytes:
-    """The encoded response to all that will ask, read by a child, but for answers: they are typed to us.
-    What a child leaves in its memory goes with it."""
+    # The encoded response to all that will ask, read by a child, but for answers: they are typed to us.
+    # What a child leaves in its memory goes with it.
     import mmap
     shared = mmap.mmap(-1, MAX_RESPONSE)  # takes as much as is written, and goes when we return
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it loses the exit status
@@ -3442,7 +3443,7 @@ def _read_response(prompt: bool) -> bytes:
 
 
 def _read_environment(shared: mmap, prompt: Any = None) -> int:
-    """Writes the encoded response into memory that is shared."""
+    # Writes the encoded response into memory that is shared.
     import json
     if os.isatty(0):
         _say("type NAME=value lines, then Ctrl-D. All is seen; to hide a value: NAME=? and --prompt")
@@ -3480,7 +3481,7 @@ def _refusal() -> HotenvError:
 
 
 def _hold(options: Namespace, response: Bytes) -> int:
-    """Binds, publishes and serves, and leaves nothing behind."""
+    # Binds, publishes and serves, and leaves nothing behind.
     import atexit
     _tried(_ask_c, "malloc_trim", 0)  # what the syntax tree took, and --prompt has left, goes back
     wake, received = _caught(_ENDS)
@@ -3571,7 +3572,7 @@ def _run_options(own: Words) -> Namespace:
 
 
 def _chosen(snapshot: Env, only: Sequence[str], option: str = "--only") -> Values:
-    """The variables that an option names; a name that fits none is a usage error."""
+    # The variables that an option names; a name that fits none is a usage error.
     chosen: Values = {}
     for each in only or ["*"]:
         found = {name: snapshot[name] for name in snapshot if _matches(name, [each])}
@@ -3607,7 +3608,7 @@ def _dump(options: Namespace) -> int:
 
 
 def _server_of(session: _Session, peer_uid: int | None) -> tuple[socket.socket, int, str]:
-    """A connection, the server's pid, and its state as in `ps` (T: stopped), or '' if it is not seen, or not ours."""
+    # A connection, the server's pid, and its state as in `ps` (T: stopped), or '' if it is not seen, or not ours.
     sock = _connect(session, peer_uid)
     pid = _peer(sock)[0]
     row = (_tried(_content, f"/proc/{pid}/stat") or b"").partition(b" (hotenv) ")[2].decode()
@@ -3617,7 +3618,7 @@ def _server_of(session: _Session, peer_uid: int | None) -> tuple[socket.socket, 
 
 
 def _look(session: _Session, peer_uid: int | None, about: Fields) -> None:
-    """Notes what can be told of a session without asking it; raises why it is not live."""
+    # Notes what can be told of a session without asking it; raises why it is not live.
     about["socket"], link = session.path, session.path[:-len(".sock")]
     try:
         about.update(directory=os.readlink(link), since=os.lstat(link).st_mtime)
@@ -3635,7 +3636,7 @@ def _look(session: _Session, peer_uid: int | None, about: Fields) -> None:
 
 
 def _all_sessions(options: Namespace) -> list[Any]:
-    """Every session of ours that left a socket, live or dead."""
+    # Every session of ours that left a socket, live or dead.
     import glob
     if options.socket:
         raise _usage("--all is every session, --socket names one: take either")
@@ -3738,7 +3739,7 @@ def _shellenv(options: Namespace) -> int:
 
 
 def _hermetic(own: Words, target: Words) -> int:
-    """Every error of ours is 1 here: 2 says that something was blocked."""
+    # Every error of ours is 1 here: 2 says that something was blocked.
     import gc
     gc.disable()  # what follows is imports, and an exec: it would look for garbage for 0.7 ms
     try:
