@@ -1656,7 +1656,7 @@ def _seccomp(rules: Words) -> None:
 
 # ==== hermetic ========================================================================================================
 # Owns the audit hook: what a guarded Python may not do, and how each that it starts is guarded too, by a private copy
-# of this file, as far as this room. For mistakes, not for malice. A hook (PEP 578) decides: raising aborts the
+# of this room and those that it calls. For mistakes, not for malice. A hook (PEP 578) decides: raising aborts the
 # action; so does a mistake in a check. Where CPython raises an event too late, a patch does, and decides nothing.
 # No thread has a state: nothing is open for a moment in another, a fork or a signal handler.
 #
@@ -2255,15 +2255,18 @@ def _run_here(kind: str, argv: Words, guards: Words) -> NoReturn:
 
 
 def _place_loader() -> str:
-    # A directory that is closed to the guarded, with the loader, a copy of this file, and Python's .pyc of both.
+    # A directory that is closed to the guarded, with the loader, a copy of some rooms, and Python's .pyc of both.
     import zlib
     source = _content(__file__)  # by its path: shellenv's function gives a module no loader
     runtime = _runtime_dir()
     home = f"{runtime}/guards-{zlib.crc32(source):08x}"
-    # No room above calls one from here on.
-    files = {"hotenv.py": source.partition(b"\n# ==== hermetic host ")[0], "sitecustomize.py": _LOADER}
-    if not {"__pycache__", *files} <= {*(_tried(os.listdir, home) or ())}:  # a cleaner of /tmp may take any of them
+    there = _tried(os.listdir, home) or ()
+    if not {"__pycache__", "hotenv.py", "sitecustomize.py"} <= {*there}:  # a cleaner of /tmp may take any of them
         import shutil
+        header, *rooms = source.split(b"\n# ==== ")
+        needed = (b"limits", b"environment", b"redaction", b"kernel", b"hermetic =")  # these call no others in there
+        text = b"\n# ==== ".join([header, *[room for room in rooms if room.startswith(needed)]])
+        files = {"hotenv.py": text, "sitecustomize.py": _LOADER}
         for entry in os.scandir(runtime):
             if entry.name.startswith("guards-") and entry.stat().st_mtime < time.time() - _GUARDS_KEPT:
                 shutil.rmtree(entry.path, ignore_errors=True)  # another start may clear it too
