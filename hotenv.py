@@ -2736,8 +2736,8 @@ class _Shell:
         return True
 
     def interrupt(self, job: _Job, jobs: list[int], deadline: float) -> bool:
-        # One Ctrl-C for the shell and all below it but live `jobs`; without any, all at one moment. Is it then ready for
-        # the next command? Only once it has begun with this: of a line that it still reads SIGINT drops a part, and
+        # One Ctrl-C for the shell and all below it but live `jobs`; without any, all at one moment. Is it then ready
+        # for the next command? Only once it has begun with this: of a line that it still reads SIGINT drops a part, and
         # the rest would run. bash loses one while it starts a command (until `deadline`, and the child until that is
         # the command), or notices its end: once only bash is left of what was told, it and what is new get another.
         import signal
