@@ -1628,7 +1628,7 @@ def script(path, text, permissions=0o755):
 def test_the_command_is_looked_up_on_the_new_path_and_a_script_without_a_shebang_is_the_shells(project, session):
     for name, text in {"new/tool": b"#!/bin/sh\necho new\n", "old/tool": b"#!/bin/sh\necho old\n", "no/tool": b"",
                        "a tool": b"#!/bin/sh\necho here $A\n", "new/broken": b"#!/no/such/interpreter\n",
-                       "bin/plain": b'echo "$A:$0:$1:$2"\n', "bin/dos": b"#!/bin/sh\r\necho\r\n"}.items():
+                       "bin/plain": b'echo "$A:$0:$1:$2"\n', "bin/dos": b"#!/bin/sh\r\necho\r\n", "no/x": b""}.items():
         script(project.dir / name, text, 0o755 if text else 0o644)
     project.sh("mkdir -p p/dir/tool")
     env = {"HOTENV_SOCKET": session.socket_path(), "PATH": "/nowhere:"}  # an empty part is "."
@@ -1642,7 +1642,7 @@ def test_the_command_is_looked_up_on_the_new_path_and_a_script_without_a_shebang
     project.serve("PATH={0}/dir:/nowhere:/etc/passwd:{0}/no:{0}/new:/bin:/usr/bin\n".format(project.dir).encode())
     assert project.run("tool", env={"PATH": str(project.dir / "old")}).stdout == b"new\n"
     for name, reason in ((str(project.dir / "no/tool"), "ermission denied"), ("broken", "line, /no/such/interpreter,"),
-                         (str(project.dir / "bin/dos"), r"/bin/sh\r, is missing")):
+                         (str(project.dir / "bin/dos"), r"/bin/sh\r, is missing"), ("x", "not found on PATH as a")):
         assert reason in refusal(project.run(name), 8)
 
 
