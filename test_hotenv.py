@@ -4011,8 +4011,9 @@ def guarded(hermetic, tmp_path):
     def run(guards, code, python=PYTHONS[0], mode="bootstrapped", cwd=tmp_path, **options):
         if mode == "bootstrapped":
             return hermetic(guards, python, "-c", code, python=python, cwd=cwd, **options)
-        (Path(str(cwd)) / "target_script.py").write_text(code)
-        return hermetic(guards, str(cwd) + "/target_script.py", python=python, cwd=cwd, **options)
+        with tempfile.NamedTemporaryFile("w", prefix="target_script", suffix=".py", dir=str(cwd)) as script:
+            print(code, file=script, flush=True)  # one for each call: several may share a directory
+            return hermetic(guards, script.name, python=python, cwd=cwd, **options)
     return run
 
 
