@@ -23,25 +23,32 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 #  11. A command imports what it needs alone; an import changes nothing; no check is an assert.
 #  12. One copy of the values lives in the server: the encoded response.
 # The rooms, each below a banner, stand in the order in which data flows: each calls only rooms above it.
-# A script is compiled at each start: with 32,768 tokens or more, by Python 3.8 to 3.11 a millisecond longer. So are
-# docstrings: what is private has comments in their place.
+# A script is compiled at each start, with over 32,700 tokens a millisecond longer. So are docstrings: what is private
+# has comments in their place.
 
 from __future__ import annotations
 
 import sys
 
 # The script's directory, or under -m the current one, stands first: no json.py there is to be taken for Python's.
-if __name__ == "__main__" and not (sys.flags.isolated or getattr(sys.flags, "safe_path", 0)):
+if not (_ISOLATED := sys.flags.isolated or getattr(sys.flags, "safe_path", 0)) and __name__ == "__main__":
     del sys.path[0]
 
 import errno
 import os
 import stat
 import time
+from os import O_APPEND, O_CREAT, O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDWR, O_TRUNC, O_WRONLY
+from os import fsdecode, fsencode, getcwd, geteuid, getpid, isatty
+from os.path import abspath, basename, dirname, exists, isdir, isfile, join, lexists, realpath
+from time import monotonic, sleep
 
 # For `run`, the C halves of these: with the public ones it costs 8 ms over the interpreter, when installed, not 2.
 import _signal  # type: ignore[import-not-found]
 import _socket
+from _signal import SIGABRT, SIGBUS, SIGCHLD, SIGCONT, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGKILL, SIGPIPE, SIGQUIT, SIGSEGV
+from _signal import SIGSTOP, SIGSYS, SIGTERM, SIGTRAP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH, SIGXFSZ
+from _signal import SIG_BLOCK, SIG_DFL, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK, pthread_sigmask
 # No number in JSON is ever wanted, so none is computed; `int` refuses NaN.
 _JSON_RULES: Fields = {"parse_int": len, "parse_float": len, "parse_constant": int, "strict": True,
                         "object_hook": None, "object_pairs_hook": None}
@@ -55,18 +62,14 @@ except ImportError:  # an interpreter that is built otherwise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     import socket
     import threading
-    from argparse import Namespace
+    from argparse import ArgumentParser, Namespace
     from mmap import mmap
     from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Mapping, NoReturn, Sequence
-    from typing import Union
 
-    Bytes = Union[bytes, bytearray]
     Env = Mapping[str, str]
     Fields = Dict[str, Any]
-    Scanner = Callable[[str, int], Any]
     Strings = Iterable[str]
     Values = Dict[str, str]
     Waits = Generator[Any, None, None]
@@ -123,9 +126,9 @@ class _Afterwards(BaseException):
 
 
 def _die_of(signum: int) -> NoReturn:
-    _tried(_signal.signal, signum, _signal.SIG_DFL)  # not SIGKILL, nor one that the C library keeps for itself
-    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, {signum} & _signal.valid_signals())
-    os.kill(os.getpid(), signum)
+    _tried(_signal.signal, signum, SIG_DFL)  # not SIGKILL, nor one that the C library keeps for itself
+    pthread_sigmask(SIG_UNBLOCK, {signum} & _signal.valid_signals())
+    os.kill(getpid(), signum)
     os._exit(128 + signum)  # the first process of a container cannot be killed so
 
 
@@ -141,8 +144,8 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _decoded(raw: Bytes) -> str:
-    # Bytes of the environment as text, from which _encoded makes them again.
+def _decoded(raw: bytes) -> str:
+    # bytes of the environment as text, from which _encoded makes them again.
     return raw.decode("utf-8", "surrogateescape")
 
 
@@ -202,7 +205,7 @@ def _content(path: str, size: int = -1) -> bytes:
 
 def _invocation() -> str:
     # How the user called us, as it can be typed again.
-    by_path = sys.argv[0].endswith(os.path.basename(__file__))
+    by_path = sys.argv[0].endswith(basename(__file__))
     return f"python3 {_shown(sys.argv[0])}" if by_path else "hotenv"
 
 
@@ -218,7 +221,7 @@ def _parse_duration(text: str) -> float:
 
 def _as_utf8(word: str) -> str:
     # An argument as text that stands for its bytes whatever the locale, as _encoded has it.
-    return _decoded(os.fsencode(word))
+    return _decoded(fsencode(word))
 
 
 def _names(text: str) -> Words:
@@ -313,7 +316,7 @@ _TAKEN: dict[str, Fields] = {  # how it is read (NAMES with commas, repeated, or
     "--fs-write": _GUARD, "--fs-readonly": {**_GUARD, "nargs": "?", "const": "."}}
 
 
-def _parser(command: str, where: str = "") -> argparse.ArgumentParser:
+def _parser(command: str, where: str = "") -> ArgumentParser:
     # A parser of a command's options; HotenvError for wrong words, which stand where `where` says.
     import argparse
 
@@ -408,7 +411,7 @@ def _expanded(name: str, template: Any, env: Env, host: Env, room: list[int], us
         if not around:
             return "".join(pieces) + raw[done:]
         at, reason = around[0][1], "bad reference: its } is missing; write \\${ for a literal ${"
-    raise _dotenv_error(text, start + at, f"{reason}, in the value of {name}")
+    raise _dotenv_error(text, start + at, reason + ", in the value of " + name)
 
 
 def _parse_entries(source: str | bytes) -> Iterator[tuple[str, Any]]:
@@ -552,8 +555,8 @@ MARKER = ".hotenv"
 
 def _ours(uid: int) -> bool:
     # Is it our user id? In a user namespace that maps only some, strangers have the overflow uid.
-    if uid != os.geteuid() or uid != OVERFLOW_UID:
-        return uid == os.geteuid()
+    if uid != geteuid() or uid != OVERFLOW_UID:
+        return uid == geteuid()
     known = _tried(_content, "/proc/self/uid_map")
     # All of them, as one range; so it is, too, without a /proc, or user namespaces in this kernel.
     return known is None or b"4294967295" in known
@@ -563,9 +566,9 @@ def _runtime_base() -> str:
     # $XDG_RUNTIME_DIR/hotenv; /tmp/hotenv-UID where that is unset, relative or somebody else's.
     base = os.environ.get("XDG_RUNTIME_DIR", "")
     found = _tried(os.stat, base)  # None: it is still to be made
-    if not base.startswith("/") or "\n" in base or found and found.st_uid != os.geteuid():
-        return f"/tmp/hotenv-{os.geteuid()}"
-    return os.path.join(base, "hotenv")
+    if not base.startswith("/") or "\n" in base or found and found.st_uid != geteuid():
+        return f"/tmp/hotenv-{geteuid()}"
+    return join(base, "hotenv")
 
 
 def _runtime_dir() -> str:
@@ -573,9 +576,9 @@ def _runtime_dir() -> str:
     base = _runtime_base()
     previous = os.umask(0o077)
     try:
-        if not os.path.lexists(base):  # under guards of our own, even an attempt would be refused
+        if not lexists(base):  # under guards of our own, even an attempt would be refused
             os.makedirs(base, 0o700, exist_ok=True)
-        descriptor = os.open(base, os.O_DIRECTORY | os.O_NOFOLLOW)
+        descriptor = os.open(base, O_DIRECTORY | O_NOFOLLOW)
         found = os.fstat(descriptor)
         if not _ours(found.st_uid):
             raise OSError(errno.EPERM, f"it belongs to uid {found.st_uid}")
@@ -591,12 +594,12 @@ def _runtime_dir() -> str:
 
 def _find_marker() -> str:
     # The nearest marker upward, or '', by a relative path: parents that may not be searched end the walk.
-    here = _tried(os.getcwd)
+    here = _tried(getcwd)
     if here is None:
         raise HotenvError(EXIT_SYSTEM, "cannot tell the current directory (was it removed?)")
     marker = MARKER
     for _ in here.split("/"):
-        if os.path.lexists(marker):
+        if lexists(marker):
             return marker
         marker = "../" + marker
     return ""
@@ -604,7 +607,7 @@ def _find_marker() -> str:
 
 def _read_marker(path: str, directory: int | None = None) -> str:
     # The socket path in a marker that is ours or root's, as is every link that leads to it.
-    shown = _shown(os.path.abspath(path))
+    shown = _shown(abspath(path))
     target = path
     try:
         for _ in range(40):  # as many links as the kernel follows
@@ -614,32 +617,32 @@ def _read_marker(path: str, directory: int | None = None) -> str:
                                                 "name its socket: --socket PATH --peer-uid N")
             if not stat.S_ISLNK(found.st_mode):
                 break
-            target = os.path.join(os.path.dirname(target), os.readlink(target, dir_fd=directory))
+            target = join(dirname(target), os.readlink(target, dir_fd=directory))
         if not stat.S_ISREG(found.st_mode):  # before it is opened: that does something to a device
             raise HotenvError(EXIT_SYSTEM, shown + " is not a regular file: move it away")
-        descriptor = os.open(target, os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
+        descriptor = os.open(target, O_NOFOLLOW | O_NONBLOCK, dir_fd=directory)
         same = os.path.samestat(os.fstat(descriptor), found)  # else it was replaced just now
         content = os.read(descriptor, MAX_MARKER + 1) * same
         os.close(descriptor)
     except OSError as error:
-        if not os.path.lexists(path):
+        if not lexists(path):
             raise HotenvError(EXIT_NO_SESSION, f"no session: {shown} has just gone") from None
         raise _system_error(error, "cannot read " + shown) from None
     lines = [*filter(bytes.strip, content.split(b"\n"))]
     if len(lines) != 1 or not lines[0].startswith(b"socket=/") or b"\0" in content or len(content) > MAX_MARKER:
         raise HotenvError(EXIT_ARTIFACT, shown + " is damaged (not one socket=<absolute path>): remove it")
-    return os.fsdecode(lines[0][len(b"socket="):])
+    return fsdecode(lines[0][len(b"socket="):])
 
 
 def _at_address(path: str, action: Callable[[str], None]) -> None:
     # Binds or connects to `path`, by its directory's descriptor if it is too long for an address.
-    if len(os.fsencode(path)) < SUN_PATH:
+    if len(fsencode(path)) < SUN_PATH:
         return action(path)
-    if not os.path.isdir("/proc/self/fd"):
+    if not isdir("/proc/self/fd"):
         raise HotenvError(EXIT_SYSTEM, f"{_shown(path)} is too long (over {SUN_PATH - 1}): shorten XDG_RUNTIME_DIR")
-    parent = os.open(os.path.dirname(path), os.O_DIRECTORY)
+    parent = os.open(dirname(path), O_DIRECTORY)
     try:
-        action(f"/proc/self/fd/{parent}/{os.path.basename(path)}")
+        action(f"/proc/self/fd/{parent}/{basename(path)}")
     finally:
         os.close(parent)
 
@@ -651,13 +654,13 @@ class _SessionFiles:
         self.id = os.urandom(4).hex()
         self.project = -1
         self.base = path = _runtime_base()
-        self.link = os.path.join(self.base, self.id)
+        self.link = join(self.base, self.id)
         self.path = self.link + ".sock"
         self.found: Any = None  # the socket file, once it is bound
         self.made = []  # directories, for a start that comes to nothing
-        while not os.path.lexists(path):
+        while not lexists(path):
             self.made.append(path)
-            path = os.path.dirname(path)
+            path = dirname(path)
 
     def bind(self) -> socket.socket:
         # A listening socket. Its path is new: 32 random bits, and bind replaces nothing.
@@ -669,10 +672,10 @@ class _SessionFiles:
         _runtime_dir()
         os.umask(0o177)  # for good: a server makes its files, and no others
         listener = Listener(socket.AF_UNIX)
-        self.project = os.open(".", os.O_DIRECTORY)  # it may be renamed
+        self.project = os.open(".", O_DIRECTORY)  # it may be renamed
         _at_address(self.path, listener.bind)
         self.found = os.lstat(self.path)
-        os.symlink(os.getcwd(), self.link)
+        os.symlink(getcwd(), self.link)
         listener.listen(BACKLOG)
         listener.setblocking(False)
         return listener
@@ -680,12 +683,12 @@ class _SessionFiles:
     def lock(self) -> None:
         # flock on the project directory; best effort.
         import fcntl
-        give_up = time.monotonic() + LOCK_TIME
-        while time.monotonic() < give_up:
+        give_up = monotonic() + LOCK_TIME
+        while monotonic() < give_up:
             try:
                 return fcntl.flock(self.project, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                time.sleep(0.005)
+                sleep(0.005)
             except OSError:
                 return  # not on this file system
 
@@ -694,12 +697,12 @@ class _SessionFiles:
         # whose socket goes if it is one of ours, but what a link leads to is another directory's, and lives on.
         import fcntl
         import re
-        aside = f"{MARKER}.{self.id}"
+        aside = MARKER + "." + self.id
         self.lock()
         try:
             old = force and not os.path.islink(MARKER) and _tried(_read_marker, MARKER)
             with open(aside, "xb") as file:
-                file.write(b"socket=%s\n" % os.fsencode(self.path))
+                file.write(b"socket=%s\n" % fsencode(self.path))
             if not force:
                 try:
                     return os.link(aside, MARKER)
@@ -707,7 +710,7 @@ class _SessionFiles:
                     open(MARKER, "xb").close()
             os.rename(aside, MARKER)
             if (old and re.fullmatch(re.escape(self.base) + r"/[0-9a-f]{8}\.sock", old)
-                    and _tried(os.readlink, old[:-len(".sock")]) in (None, os.getcwd())):  # else the marker is a copy
+                    and _tried(os.readlink, old[:-len(".sock")]) in (None, getcwd())):  # else the marker is a copy
                 _remove_socket(old)
         except FileExistsError:
             raise
@@ -756,11 +759,11 @@ def _remove_socket(path: str) -> None:
 
 def _open_private(path: str, what: str) -> int:
     # A file that is ours alone, to append to, never through a link; made if it is not there.
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+    flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
     try:
         descriptor = os.open(path, flags, 0o600)
         found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink > 1:
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != geteuid() or found.st_nlink > 1:
             os.close(descriptor)
             raise OSError(errno.EINVAL, "it must be a plain file of yours, and no link")
         os.fchmod(descriptor, 0o600)
@@ -773,7 +776,7 @@ def _open_private(path: str, what: str) -> int:
 # One JSON line each way: bytes into a request or a snapshot, and back. Knows nothing of sockets.
 
 
-def _json_object(line: Bytes, scan: Scanner) -> Fields:
+def _json_object(line: bytes, scan: Any) -> Fields:
     # The object that a line is; an empty one if it is anything else, or more.
     try:
         text = line.decode().strip(" \t\r\n")
@@ -795,7 +798,7 @@ def _encode_request(command: str, args: Strings) -> bytes:
     return b'{"command":"run","args":[%s]}\n' % listed.encode()
 
 
-def _decode_request(line: bytes, scan: Scanner) -> tuple[str, Words]:
+def _decode_request(line: bytes, scan: Any) -> tuple[str, Words]:
     # The command of a request, and its words for the log; ValueError with what is wrong.
     request = _json_object(line, scan)
     command = request.get("command")
@@ -809,7 +812,7 @@ def _decode_request(line: bytes, scan: Scanner) -> tuple[str, Words]:
     return command, args
 
 
-def _decode_snapshot(data: Bytes) -> Values:
+def _decode_snapshot(data: bytes) -> Values:
     # The environment in an answer; HotenvError 9 for whatever is none. Only a message is shown.
     whole = len(data) <= MAX_RESPONSE and data.find(b"\n") == len(data) - 1
     answer = _json_object(data if whole else b"", _scan_json)
@@ -837,7 +840,7 @@ def _is_environment(env: Any) -> bool:
 # The loop that hands out the snapshot, its timers, signals and request log. Knows nothing of dotenv.
 
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # counts suspend; on macOS the second does
-_ENDS = {_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT}  # of a session, cleanly
+_ENDS = {SIGTERM, SIGINT, SIGHUP, SIGQUIT}  # of a session, cleanly
 
 
 def _now() -> float:
@@ -850,7 +853,7 @@ class _Log:
     def __init__(self, options: Namespace) -> None:
         self.options, self.waiting, self.dropped, own = options, bytearray(), 0, 2
         if not stat.S_ISREG(os.fstat(2).st_mode):  # a description of our own, which never blocks
-            own = _tried(os.open, "/proc/self/fd/2", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+            own = _tried(os.open, "/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY)
         # There is none for a socket, somebody else's terminal, or without a /proc. Others write to that too: it is
         # borrowed, and told each time not to block.
         self.descriptor, self.borrowed = own or 2, own is None
@@ -885,10 +888,10 @@ class _Log:
 
     def close(self) -> None:
         # What still waits has a second; what is lost then is counted in the last line.
-        give_up = time.monotonic() + LAST_WORDS
-        while self.waiting and time.monotonic() < give_up:
+        give_up = monotonic() + LAST_WORDS
+        while self.waiting and monotonic() < give_up:
             self.flush()
-            time.sleep(0.01)
+            sleep(0.01)
         if lost := self.waiting.count(b"\n") + self.dropped:
             import fcntl
             _tried(fcntl.fcntl, self.descriptor, 1031, 1 << 20)  # F_SETPIPE_SZ: room for a last line
@@ -899,7 +902,7 @@ class _Log:
 class _Server:
     # Serves one response until its time is up, it is told to end, or its files are not its own.
 
-    def __init__(self, listener: socket.socket, response: Bytes, files: _SessionFiles, log: _Log,
+    def __init__(self, listener: socket.socket, response: bytes, files: _SessionFiles, log: _Log,
                  idle: float, max_age: float) -> None:
         import json
         import resource
@@ -931,11 +934,11 @@ class _Server:
             events = self.selector.select(pause)
             now = _now()
             if received:
-                return f"ended by {signal.Signals(received[0]).name}"
+                return "ended by " + signal.Signals(received[0]).name
             if now >= self.end:
                 return "ended: --max-age is over"
             if now >= self.deadline:
-                return f"ended: idle for {_duration(self.idle)}"
+                return "ended: idle for " + _duration(self.idle)
             for key, _ in events:
                 if key.data:
                     self.go_on(key.data)
@@ -960,7 +963,7 @@ class _Server:
                 if error.errno in (errno.EAGAIN, errno.ECONNABORTED):
                     return  # there is none, or it has gone
                 if not self.waiting:  # others took all descriptors, or all memory
-                    return time.sleep(SHORT_TICK)
+                    return sleep(SHORT_TICK)
                 return self.wait(next(iter(self.waiting)), None)
             self.go_on(self.visit(sock))
 
@@ -1063,7 +1066,7 @@ def _caught(signums: Iterable[int]) -> tuple[int, list[int]]:
     os.set_blocking(end, False)
     _signal.set_wakeup_fd(end, warn_on_full_buffer=False)
     for signum in signums:
-        if _signal.getsignal(signum) != _signal.SIG_IGN:
+        if _signal.getsignal(signum) != SIG_IGN:
             _signal.signal(signum, lambda signum, _: received.append(signum))
     return wake, received
 
@@ -1112,14 +1115,14 @@ def fetch(command: str = "dump", args: Strings = (), socket_path: str | None = N
     """The environment of the session that is found from here, or that listens at `socket_path`. The
     code of HotenvError is 3 if there is none, 4 if nobody answers, 8 or 9 if it is not believed."""
     session = _locate(socket_path)
-    give_up = time.monotonic() + EXCHANGE_TIME
+    give_up = monotonic() + EXCHANGE_TIME
     sock = _connect(session, peer_uid)
     answer = bytearray()
     chunk = b"?"
     try:
         _tried(sock.sendall, _encode_request(command, args))  # refused, the answer may say why
         while chunk and len(answer) <= MAX_RESPONSE:  # its end follows its log line and time stamp
-            sock.settimeout(max(0.001, give_up - time.monotonic()))
+            sock.settimeout(max(0.001, give_up - monotonic()))
             chunk = sock.recv(1 << 16)
             answer += chunk
     except ConnectionResetError:
@@ -1146,7 +1149,7 @@ def _locate(socket_path: str | None = None) -> _Session:
 
 def _connect(session: _Session, peer_uid: int | None = None) -> Any:
     # A connection to a server that is ours, root's or `peer_uid`'s.
-    give_up = time.monotonic() + EXCHANGE_TIME
+    give_up = monotonic() + EXCHANGE_TIME
     sock: Any = _socket.socket(_socket.AF_UNIX)
     try:
         sock.settimeout(EXCHANGE_TIME)
@@ -1155,9 +1158,9 @@ def _connect(session: _Session, peer_uid: int | None = None) -> Any:
                 _at_address(session.path, sock.connect)
                 break
             except BlockingIOError:  # its backlog is full: it lives, and is busy
-                if time.monotonic() >= give_up:
+                if monotonic() >= give_up:
                     raise TimeoutError
-                time.sleep(0.005)
+                sleep(0.005)
         uid = _peer(sock)[1]
         if uid in (0, peer_uid) or _ours(uid):
             return sock
@@ -1178,21 +1181,21 @@ def _which(name: str, path: str) -> str:
     if "/" in name:
         return name
     for each in _encoded(path).split(b":"):  # shutil and os.execvpe import more: `run` would miss 1.3
-        place = os.path.join(each, os.fsencode(name))
-        if os.path.isfile(place) and os.access(place, os.X_OK):
-            return os.fsdecode(place)
+        place = join(each, fsencode(name))
+        if isfile(place) and os.access(place, os.X_OK):
+            return fsdecode(place)
     return ""
 
 
 def _exec(argv: Words, env: Env, place: bytes = b"") -> NoReturn:
     # Replaces this process, by what lies at `place` if that is known; else a HotenvError says why it could not.
-    words = [*map(os.fsencode, argv)]
+    words = [*map(fsencode, argv)]
     raw = {_encoded(name): _encoded(value) for name, value in env.items()}
-    place = place or os.fsencode(_which(argv[0], env.get("PATH", os.defpath)))
+    place = place or fsencode(_which(argv[0], env.get("PATH", os.defpath)))
     reason = "not found on PATH as a program (builtins, aliases and `a && b` are a shell's: run -- sh -c '...')"
     # Python ignores these two, and what is ignored stays so.
-    _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
-    _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
+    _signal.signal(SIGPIPE, SIG_DFL)
+    _signal.signal(SIGXFSZ, SIG_DFL)
     try:
         if place:
             os.execve(place, words, raw)
@@ -1200,15 +1203,15 @@ def _exec(argv: Words, env: Env, place: bytes = b"") -> NoReturn:
         reason = error.strerror or ""
         if error.errno == errno.ENOEXEC:  # a script without a first line, as execvp has it
             _tried(os.execve, b"/bin/sh", [b"/bin/sh", place, *words[1:]], raw)
-        elif error.errno == errno.ENOENT and os.path.exists(place):
+        elif error.errno == errno.ENOENT and exists(place):
             reason = "the interpreter or the loader that it needs is missing"
             line = _decoded(_tried(_content, place, 4096) or b"").split("\n")[0].strip(" ")
             if line.startswith("#!"):  # a \r at its end is what may be wrong
                 reason = f"the interpreter in its first line, {_shown(line[2:])}, is missing"
         elif error.errno == errno.E2BIG and raw:
             size, name = max(zip(map(len, raw.values()), raw))
-            reason += f"; of {len(raw)} variables, {_shown(os.fsdecode(name))} is the largest, with {size} bytes"
-    _signal.signal(_signal.SIGPIPE, _signal.SIG_IGN)  # we live on, if only to say why
+            reason += f"; of {len(raw)} variables, {_shown(fsdecode(name))} is the largest, with {size} bytes"
+    _signal.signal(SIGPIPE, SIG_IGN)  # we live on, if only to say why
     raise HotenvError(EXIT_SYSTEM, f"cannot run {_shown(argv[0])}: {reason}")
 
 
@@ -1422,11 +1425,9 @@ class _Stream:
 # leave: there we hand on all but what a keyboard may have sent, and who signals that group signals the command twice.
 
 _CAUGHT = _signal.valid_signals() - {  # but what cannot be, and what a fault of our own raises
-    _signal.SIGKILL, _signal.SIGSTOP, _signal.SIGILL, _signal.SIGTRAP, _signal.SIGABRT, _signal.SIGBUS,
-    _signal.SIGFPE, _signal.SIGSEGV, _signal.SIGSYS}
-_ENDING = _CAUGHT - {_signal.SIGCHLD, _signal.SIGTSTP, _signal.SIGTTIN, _signal.SIGTTOU, _signal.SIGCONT,
-                     _signal.SIGWINCH, _signal.SIGURG}
-_KEYBOARD = (_signal.SIGINT, _signal.SIGQUIT, _signal.SIGTSTP, _signal.SIGWINCH)  # and what a terminal sends
+    SIGKILL, SIGSTOP, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS}
+_ENDING = _CAUGHT - {SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH, SIGURG}
+_KEYBOARD = (SIGINT, SIGQUIT, SIGTSTP, SIGWINCH)  # and what a terminal sends
 
 
 def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
@@ -1434,8 +1435,8 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
     pipes = [(*os.pipe(), targets) for targets in _masked_routes()]
     if not pipes:
         become()  # in our place: nothing is to be masked
-    blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, _CAUGHT)
-    before = _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it loses the exit status
+    blocked = pthread_sigmask(SIG_BLOCK, _CAUGHT)
+    before = _signal.signal(SIGCHLD, SIG_DFL)  # ignored, it loses the exit status
     helper = _found_group()  # before the child: where this fails, nothing has been run
     child = os.fork()
     if not child:
@@ -1443,8 +1444,8 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
             for _, end, targets in pipes:
                 for target in targets:
                     os.dup2(end, target)
-            _signal.signal(_signal.SIGCHLD, before)
-            _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
+            _signal.signal(SIGCHLD, before)
+            pthread_sigmask(SIG_SETMASK, blocked)
             become()
         except HotenvError as error:
             _say(str(error))
@@ -1457,7 +1458,7 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
     _leave_group(helper)
     _harden()  # after the forks: a core of ours would hold the values
     command.follow()
-    _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
+    pthread_sigmask(SIG_SETMASK, blocked)
     _attend(command, [_channel(command, source, targets[0], redactor.stream()) for source, _, targets in pipes])
     if command.error:
         raise _system_error(command.error, "cannot write the command's output")
@@ -1466,12 +1467,12 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
 
 def _masked_routes() -> list[list[int]]:
     # Which of our descriptors 1 and 2 are masked: two of one file together, to keep their order.
-    routes: dict[tuple[int, int], list[int]] = {}
+    routes: dict[Any, list[int]] = {}  # by device and inode
     for target, name in enumerate(("stdin", "stdout", "stderr")):
         about = _tried(os.fstat, target)
         if not about:  # it stays closed for the command, and no pipe of ours becomes it
-            os.open(os.devnull, os.O_RDWR)  # an exec closes it
-        elif target and os.isatty(target):
+            os.open(os.devnull, O_RDWR)  # an exec closes it
+        elif target and isatty(target):
             _say(name + " is a terminal: not masked")
         elif target:
             routes.setdefault((about.st_dev, about.st_ino), []).append(target)
@@ -1492,10 +1493,10 @@ class _Command:
         os.read(self.wake, 4096)
         while self.received:
             signum = self.received.pop(0)
-            if signum == _signal.SIGCHLD:
+            if signum == SIGCHLD:
                 self.follow()
             elif self.status is None:
-                if signum not in _KEYBOARD or os.getpgrp() != self.group or not os.isatty(0):
+                if signum not in _KEYBOARD or os.getpgrp() != self.group or not isatty(0):
                     os.kill(self.pid, signum)  # else it was typed, and the child has it already
             elif signum in _ENDING:  # it is meant for us, who may wait for a slow reader
                 _die_of(signum)
@@ -1511,9 +1512,9 @@ class _Command:
                 _tried(os.setpgid, 0, self.group)  # back to the child's, if anybody is left in it
                 return
             try:  # only at a terminal is there a shell that would continue us
-                os.close(os.open(os.ctermid(), os.O_RDWR | os.O_NOCTTY))
+                os.close(os.open(os.ctermid(), O_RDWR | O_NOCTTY))
                 os.setpgid(0, self.group)
-                os.kill(os.getpid(), _signal.SIGSTOP)
+                os.kill(getpid(), SIGSTOP)
                 _leave_group(_found_group())
             except OSError:
                 pass  # we lead a session and never left, or can leave no more
@@ -1523,7 +1524,7 @@ def _found_group() -> int:
     # A process with a group that we can join: who leads one can found no other.
     helper = os.fork()
     if not helper:
-        time.sleep(2)
+        sleep(2)
         os._exit(0)
     os.setpgid(helper, helper)
     return helper
@@ -1531,7 +1532,7 @@ def _found_group() -> int:
 
 def _leave_group(helper: int) -> None:
     _tried(os.setpgid, 0, helper)  # refused to a session's leader, who stays
-    os.kill(helper, _signal.SIGKILL)
+    os.kill(helper, SIGKILL)
     os.waitpid(helper, 0)
 
 
@@ -1615,9 +1616,9 @@ def _landlock(files: int, network: int, writable: Words) -> bool:
     # Refuse what needs these rights, but writing below `writable`.
     import struct
     rules = _ask_c("syscall", 444, struct.pack("QQ", files, network), 16, 0)  # landlock_create_ruleset
-    for path in filter(os.path.exists, writable):
+    for path in filter(exists, writable):
         descriptor = os.open(path, os.O_PATH)  # type: ignore[attr-defined]  # Linux has it
-        rule = struct.pack("=Qi", files if os.path.isdir(path) else _FILE_RIGHTS, descriptor)
+        rule = struct.pack("=Qi", files if isdir(path) else _FILE_RIGHTS, descriptor)
         _tried(_ask_c, "syscall", 445, rules, 1, rule, 0)  # landlock_add_rule: not to a pipe, which needs none
         os.close(descriptor)
     _ask_c("syscall", 446, rules, 0)  # landlock_restrict_self
@@ -1673,7 +1674,7 @@ def _by_name(words: Words) -> Fields:
     return values
 
 
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_WRITING = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND
 # An event, and for each path in it: its index, that of its directory's descriptor (9: none),
 # whether a final link is followed (f), and whether the path is to be made (m).
 _CHANGES = _by_name("""
@@ -1723,7 +1724,7 @@ class _Guarded:
         name = _host(host)
         if name in self.known or name in _METADATA:
             return name in self.known
-        local = name.startswith("::ffff:127.") or f".{name}".endswith(".localhost")
+        local = name.startswith("::ffff:127.") or ("." + name).endswith(".localhost")
         local |= name in ("::1", _host(os.uname().nodename))
         return name.endswith(self.suffixes) or local and (self.localhost or not connecting)
 
@@ -1765,21 +1766,21 @@ class _Guarded:
         if place.startswith(self.sealed):
             _block(event, "hotenv-session path", real)
         allowed = place.startswith(self.writable) or path in ("/dev/stdout", "/dev/stderr")
-        if not allowed and (made or os.path.lexists(real)):
+        if not allowed and (made or lexists(real)):
             _block(event, "fs-readonly path", real, " (--fs-write PATH allows it below PATH)")
 
     def on_open(self, event: str, path: Any, mode: Any = None, flags: int = 0) -> None:
         if isinstance(path, int):
             return  # it was opened before
         if flags & _WRITING or mode and mode[0] in "wa":  # C opens files without flags
-            self.change(event, path, made=not flags or flags & os.O_CREAT > 0)
+            self.change(event, path, made=not flags or flags & O_CREAT > 0)
         elif self.root != "/":
-            text = os.fsdecode(path or ".")
+            text = fsdecode(path or ".")
             if text.startswith(self.trusted) and "/.." not in text:
                 return
-            real = os.path.realpath(text)
-            known = f"{real}/".startswith((f"/proc/{os.getpid()}/", *self.readable))
-            if not known and os.path.exists(real + "/" * (event != "open")):  # only a directory can be listed
+            real = realpath(text)
+            known = (real + "/").startswith((f"/proc/{getpid()}/", *self.readable))
+            if not known and exists(real + "/" * (event != "open")):  # only a directory can be listed
                 hint = f" (read only below {self.root}; --fs-readonly=PATH, =/ all)"
                 _block(event, "fs-readonly path", real, hint)
 
@@ -1792,7 +1793,7 @@ class _Guarded:
 
     def on_sqlite(self, event: str, database: Any) -> None:
         # Only what is in memory may be opened, or a URI that says that it is only read.
-        path = os.fsdecode(database)
+        path = fsdecode(database)
         modes = ""
         if path.startswith("file:"):
             from urllib.parse import unquote
@@ -1811,12 +1812,12 @@ class _Guarded:
             argv = [arg for arg in (*args, args[:1]) if isinstance(arg, (list, tuple))][0]  # at last, a shell's line
             # platform.processor() asks uname, and has an answer without it.
             _block(event, "no-subprocess argv", argv, counts=argv != ["uname", "-p"])
-        if not os.path.exists(_Guarded.home + "/sitecustomize.py"):
+        if not exists(_Guarded.home + "/sitecustomize.py"):
             _block(event, "hermetic path", _Guarded.home, " (the files that guard a child are gone)")
         for env in (os.environ, *args):  # whatever environment the program makes for a child
             if hasattr(env, "keys") and env is not os.environb:
                 for name in {b"HOTENV_GUARDS", b"PYTHONPATH"} & set(env):  # would come before ours
-                    env[os.fsdecode(name)] = os.fsdecode(env.pop(name))
+                    env[fsdecode(name)] = fsdecode(env.pop(name))
                 _carry(env)
 
     def on_import(self, event: str, module: str, filename: Any, *_: Any) -> None:
@@ -1824,7 +1825,7 @@ class _Guarded:
         if top in ("_interpreters", "_xxsubinterpreters", "uvloop"):
             _block(event, "hermetic module", module, counts=False)
         if self.imports:
-            place = os.path.dirname(filename or "")
+            place = dirname(filename or "")
             native = filename and not (place.endswith("/lib-dynload") and place in sys.path)
             if native or top in ("ctypes", "_ctypes", "cffi"):
                 _block(event, "strict-imports module", module)
@@ -1883,7 +1884,7 @@ def _traced(value: Any) -> str:
     several = isinstance(value, (list, tuple))
     # One text holds all words; what has a NUL itself is not executed, but is shown.
     words = value if several else [value]
-    text = _Guarded.redactor("\0".join([os.fsdecode(word).replace("\0", "?") for word in words]))
+    text = _Guarded.redactor("\0".join([fsdecode(word).replace("\0", "?") for word in words]))
     text = re.sub(rf"(?i)((?<![^\0])-{_SECRET}\0|(?<![\w-]){_SECRET}(?:\s*[=:]\s*|\s+))[^\0]+", r"\1***", text)
     text = re.sub(r"://[^/\s@\0]*@", "://***@", text)
     line = ",".join(map(repr, text.split("\0")))
@@ -1891,7 +1892,7 @@ def _traced(value: Any) -> str:
 
 
 def _roots(paths: Words) -> tuple[str, ...]:
-    return tuple([os.path.join(os.path.realpath(path), "") for path in paths])
+    return tuple([join(realpath(path), "") for path in paths])
 
 
 def _real(path: Any, dir_fd: int = -1, follow: bool = True) -> str:
@@ -1902,18 +1903,18 @@ def _real(path: Any, dir_fd: int = -1, follow: bool = True) -> str:
     directory = f"/proc/self/fd/{dir_fd}" * (dir_fd >= 0)
     if sys.platform == "darwin" and dir_fd >= 0:
         import fcntl
-        directory = os.fsdecode(fcntl.fcntl(dir_fd, 50, bytes(1024)).rstrip(b"\0"))  # F_GETPATH
-    path = os.path.join(directory, os.fsdecode(path))
+        directory = fsdecode(fcntl.fcntl(dir_fd, 50, bytes(1024)).rstrip(b"\0"))  # F_GETPATH
+    path = join(directory, fsdecode(path))
     head, tail = os.path.split(path.rstrip("/"))
     if follow or tail in ("", ".", ".."):
-        return os.path.realpath(path)
-    return os.path.join(os.path.realpath(head), tail)
+        return realpath(path)
+    return join(realpath(head), tail)
 
 
 def _host(host: Any) -> str:
     # One spelling of a host: ASCII, lower case, no final dot. An address in any form that the system
     # takes becomes one of IPv6, without a zone: it has a colon, a name has none.
-    name: str = os.fsdecode(host).lower().rstrip(".").partition("%")[0]
+    name: str = fsdecode(host).lower().rstrip(".").partition("%")[0]
     try:
         if not name.isascii():
             name = name.encode("idna").decode()
@@ -1942,7 +1943,7 @@ def _start(original: Any, *args: Any, **kwargs: Any) -> Any:
 def _open_at(original: Any, path: Any, *args: Any, dir_fd: Any = None, **kwargs: Any) -> Any:
     # The event of open does not tell of a directory, so the path does.
     if dir_fd is not None:
-        path = os.path.join(_real(dir_fd), os.fsdecode(path))
+        path = join(_real(dir_fd), fsdecode(path))
     return original(path, *args, **kwargs)
 
 
@@ -2061,11 +2062,11 @@ def _become(kind: str, argv: Words) -> NoReturn:
     import operator
     import runpy
     target = argv[0]
-    path = os.path.abspath(target)
+    path = abspath(target)
     main = sys.modules["__main__"] = type(sys)("__main__")
     sys.argv[:] = argv
-    if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
-        sys.path.insert(0, os.path.dirname(os.path.realpath(target)) if kind == "path" else os.getcwd())
+    if not _ISOLATED:
+        sys.path.insert(0, dirname(realpath(target)) if kind == "path" else getcwd())
     if kind == "call":
         target, _, attributes = target.partition(":")
         found = operator.attrgetter(attributes)(importlib.import_module(target))
@@ -2077,7 +2078,7 @@ def _become(kind: str, argv: Words) -> NoReturn:
     source: Any = b"\0"
     if kind == "code":
         path, source = "<string>", sys.argv.pop(1)
-    elif os.path.isfile(path):
+    elif isfile(path):
         main.__file__, source = path, _content(path)
     if kind == "path" and b"\0" in source:
         runpy.run_path(target, run_name="__main__")  # a directory, or a zip file
@@ -2111,7 +2112,7 @@ def _absolute(word: str) -> str:
         return word
     if not value:
         raise _usage("the path of --" + option + " is empty")
-    return option + "=" + os.path.realpath(value)
+    return option + "=" + realpath(value)
 
 
 def _guard_words(asked: Namespace) -> Words:
@@ -2138,7 +2139,7 @@ def _config_flags() -> Words:
     # The guards in ./pyproject.toml, [tool.hermetic], and ./HERMETIC.toml, as options.
     import re
     flags = []
-    for path in filter(os.path.exists, ("pyproject.toml", "HERMETIC.toml")):
+    for path in filter(exists, ("pyproject.toml", "HERMETIC.toml")):
         try:
             text = _content(path).decode()
             if path == "pyproject.toml" and not re.search(r"(?m)^[^#=\n]*hermetic", text):
@@ -2168,13 +2169,13 @@ def _run_hermetic(guards: Words, target: Words, env: Values,
         kind, *argv = _resolve_target(target, env.get("PATH", os.defpath))
     except OSError as error:
         raise HotenvError(1, f"cannot guard {_shown(str(error.filename or target[0]))}: {error.strerror}") from None
-    place = os.getcwd()
-    for word in filter(os.path.isfile, argv[:2]):
-        place = os.path.dirname(os.path.realpath(word))
+    place = getcwd()
+    for word in filter(isfile, argv[:2]):
+        place = dirname(realpath(word))
     # No guarded program may touch our directories, nor sessions that can be found from here.
-    sealed = [f"/tmp/hotenv-{os.getuid()}", _runtime_dir(), os.environ.get("HOTENV_SOCKET"), socket_path,
+    sealed = [f"/tmp/hotenv-{geteuid()}", _runtime_dir(), os.environ.get("HOTENV_SOCKET"), socket_path,
               _tried(_read_marker, _find_marker())]
-    words = ["sealed=" + os.path.abspath(path) for path in sealed if path]
+    words = ["sealed=" + abspath(path) for path in sealed if path]
     words += [*guards, "program=" + place, *map("secret={}".format, secrets or ())]
     if "\n" in "".join(words):
         raise HotenvError(1, "a path with a line break in it cannot be guarded")
@@ -2191,7 +2192,7 @@ def _run_hermetic(guards: Words, target: Words, env: Values,
         if secrets is None and not sys.flags.no_site + sys.flags.ignore_environment:  # as -S, -E and -I have it
             raise _Afterwards(_run_here, kind, argv, guards)
         argv = [sys.executable, _Guarded.home + "/sitecustomize.py", kind, *argv]
-    path = os.fsencode(argv[0])
+    path = fsencode(argv[0])
     _guard_in_kernel(guards, path, kind != "program")
     _exec(argv, env, path)  # under --no-subprocess nothing else can be executed but by these very bytes
 
@@ -2209,7 +2210,7 @@ def _guard_in_kernel(guards: Words, path: bytes, python: bool) -> None:
         _ask_c("prctl", 38, 1, 0, 0, 0)  # no_new_privs
         if "fs-readonly" in held:
             given = values.get("fs-write", [])  # one still to be made opens its directory
-            there = [each if os.path.exists(each) else os.path.dirname(each) for each in given]
+            there = [each if exists(each) else dirname(each) for each in given]
             writable = [_Guarded.home + "/__pycache__", *there, *_DEVICES, *_OF_THE_CALLER]
             if not _tried(_landlock, _WRITE_RIGHTS, 0, writable):
                 held.remove("fs-readonly")
@@ -2237,14 +2238,14 @@ def _guard_in_kernel(guards: Words, path: bytes, python: bool) -> None:
     if values.get("fs-readonly", ["/"])[-1] != "/":
         left.add("fs-readonly=PATH")
     if left:
-        raise HotenvError(1, f"{_shown(os.fsdecode(path))} is no Python program, and cannot be held to --"
+        raise HotenvError(1, f"{_shown(fsdecode(path))} is no Python program, and cannot be held to --"
                              f"{', --'.join(sorted(left))} here: others take --no-network without --allow, "
                              "--no-subprocess, --fs-readonly=/")
 
 
 def _run_here(kind: str, argv: Words, guards: Words) -> NoReturn:
     # In this process: the target belongs to this environment, and we have held no values.
-    if sys.path[0] == os.path.dirname(os.path.realpath(sys.argv[0])):
+    if sys.path[0] == dirname(realpath(sys.argv[0])):
         del sys.path[0]  # hotenv's own directory
     before = len(sys.modules)
     _guard_in_kernel(guards, b"", True)
@@ -2272,7 +2273,7 @@ def _place_loader() -> str:
                 shutil.rmtree(entry.path, ignore_errors=True)  # another start may clear it too
         os.makedirs(home + "/__pycache__", 0o700, exist_ok=True)
         for name in files:
-            with open(f"{home}/{name}.{os.getpid()}", "wb") as file:
+            with open(f"{home}/{name}.{getpid()}", "wb") as file:
                 file.write(files[name])
             os.replace(file.name, home + "/" + name)  # whole, for one that starts meanwhile
     if "HOTENV_GUARDS" not in os.environ:  # else it is sealed
@@ -2287,9 +2288,9 @@ def _resolve_target(target: Words, path: str) -> Words:
     if "/" not in name and ":" in name:
         return ["call", *target]
     # What this environment has comes first; but a Python is the one that PATH means.
-    places = path if _is_python(name) else os.path.dirname(sys.executable) + ":" + path
+    places = path if _is_python(name) else dirname(sys.executable) + ":" + path
     found = _which(name, places)
-    if not found and name.endswith(".py") and os.path.isfile(name):
+    if not found and name.endswith(".py") and isfile(name):
         found = "./" + name
     if not found:
         from importlib import metadata
@@ -2298,7 +2299,7 @@ def _resolve_target(target: Words, path: str) -> Words:
             for entry in distribution.entry_points:
                 if entry.group == "console_scripts" and entry.name == name:
                     return ["call", entry.value.partition("[")[0].strip(), *target[1:]]
-        if not PathFinder.find_spec(name.partition(".")[0], [os.getcwd(), *sys.path]):
+        if not PathFinder.find_spec(name.partition(".")[0], [getcwd(), *sys.path]):
             raise FileNotFoundError(errno.ENOENT, "no program on PATH, and no module of this Python", name)
         return ["module", *target]
     return _resolve_python([found, *target[1:]], path)
@@ -2308,16 +2309,16 @@ def _resolve_python(words: Words, path: str) -> Words:
     # `python3 -X dev script.py`, `python3 -m module`, `python3 -c text`, `python3`; anything else is a program.
     import re
     script, line = words[0], words  # line: what the kernel makes of them, by a script's first line
-    if os.path.isdir(script) or script.endswith((".py", ".pyz")) and _content(script, 2) != b"#!":
+    if isdir(script) or script.endswith((".py", ".pyz")) and _content(script, 2) != b"#!":
         line = [sys.executable, *words]  # ours for a Python program that has none
     elif not _is_python(script):
-        text = os.fsdecode(_content(script, 4096))
+        text = fsdecode(_content(script, 4096))
         if first := re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(.+)", text):
             line = [*first[1].split(), *words]
         # How pip and uv write a path that is too long for a first line, or relative to the script.
         if long := re.match(r"#!/bin/sh\n'''exec' (.*) \"\$0\" \"\$@\"\n", text):
             import shlex
-            here = shlex.quote(os.path.dirname(os.path.realpath(script)))
+            here = shlex.quote(dirname(realpath(script)))
             line = [*shlex.split(long[1].replace('"$(dirname -- "$(realpath -- "$0")")"', here)), *words]
     rest, flags = [*line[1:], "", ""], ""  # the last -X may have no value
     while option := re.fullmatch(r"-(?=.)([bBdEiIOPqRsSuvx]*)(?:[WX](.*))?", rest[0]):
@@ -2330,9 +2331,9 @@ def _resolve_python(words: Words, path: str) -> Words:
     if _content(python, 2) == b"#!":  # pyenv, asdf and mise put a script before the real one
         import subprocess
         ask = [python, "-IS", "-c", "import sys; print(sys.executable)"]
-        python = os.fsdecode(subprocess.run(ask, stdout=subprocess.PIPE).stdout).strip()
-    here = os.path.dirname(sys.executable)
-    if line[1:] == words and os.path.dirname(python) == here and os.path.samefile(python, sys.executable):
+        python = fsdecode(subprocess.run(ask, stdout=subprocess.PIPE).stdout).strip()
+    here = dirname(sys.executable)
+    if line[1:] == words and dirname(python) == here and os.path.samefile(python, sys.executable):
         return ["path", *words]
     if not isolated:  # it reads PYTHONPATH, and imports what lies there
         return ["python", python, *line[1:]]
@@ -2343,7 +2344,7 @@ def _resolve_python(words: Words, path: str) -> Words:
 
 def _is_python(path: str) -> bool:
     # Is it called python, python3, python3.13 or python3.13t?
-    return os.path.basename(path).rstrip("dmt0123456789.") == "python"
+    return basename(path).rstrip("dmt0123456789.") == "python"
 
 
 # ==== policy ==========================================================================================================
@@ -2420,7 +2421,7 @@ def _read_commands(text: str, at: int, ends: str, found: Words) -> int:
 def _state_after(state: str, word: str, found: Words) -> str:
     # The state after a word; where a command begins, it is taken down.
     import re
-    after = _POLICY_AFTER.get(f"{state}/{word}")
+    after = _POLICY_AFTER.get(state + "/" + word)
     if after or not word or state in ("rest", "loop"):
         return after or state
     if re.match(r"> |[A-Za-z_]\w*(\[[^]]*\])?\+?=", word):  # a redirection's sign, an assignment
@@ -2443,7 +2444,7 @@ def _load_policy(policy: Any) -> Fields:
                 raise ValueError
         return given
     except OSError as error:
-        raise _system_error(error, f"cannot read the policy {_shown(str(policy))}") from None
+        raise _system_error(error, "cannot read the policy " + _shown(str(policy))) from None
     except (ValueError, TypeError, AttributeError, RecursionError):
         pass  # what is said below
     raise _usage('a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
@@ -2629,7 +2630,7 @@ def _displayed(redactor: Redactor, data: bytes, first: int = 0, last: bool = Tru
 def _family(shell: int, spared: list[int] | None) -> dict[int, bytes]:
     # All live processes below the shell but the jobs in `spared`, or (None) of its session; names.
     rows: Any = []  # the ids of process, parent, group and, on Linux, session; its name
-    if os.path.isdir("/proc/self"):
+    if isdir("/proc/self"):
         for number in filter(str.isdigit, os.listdir("/proc")):
             stat = _tried(_content, f"/proc/{number}/stat") or b") X"  # it has ended meanwhile
             name, _, about = stat.rpartition(b")")
@@ -2665,9 +2666,9 @@ class _Shell:
         self.unsent, self._poison = b"", poison  # for the shell; wait_for() writes it
         self.last = _Job(0)  # the record from the EXIT trap
         hear = None
-        if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as behind a `&`: it would stay so
-            hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-        # Each pipe from the shell has a tap. Bytes go to its sink until a mark comes, then to that
+        if signal.getsignal(SIGINT) == SIG_IGN:  # as behind a `&`: it would stay so
+            hear = functools.partial(signal.signal, SIGINT, SIG_DFL)
+        # Each pipe from the shell has a tap. bytes go to its sink until a mark comes, then to that
         # mark's; marks are dropped. They stand in the order in which they come. What may be the
         # beginning of one is held.
         self._selector = selectors.PollSelector()
@@ -2726,7 +2727,7 @@ class _Shell:
         while mark in {*self.notes.marks, *self.err.marks} or not mark and self.process.poll() is None:
             if self._poison:
                 raise SessionPoisoned(EXIT_SYSTEM, self._poison[-1])
-            left = deadline - time.monotonic()
+            left = deadline - monotonic()
             if left <= 0 or stop and stop.is_set() or mark and not self.notes.open:
                 return False
             if self.unsent:  # what a pipe has no room for waits; if the shell has ended, its other pipes say so
@@ -2740,10 +2741,9 @@ class _Shell:
         # for the next command? Only once it has begun with this: of a line that it still reads SIGINT drops a part, and
         # the rest would run. bash loses one while it starts a command (until `deadline`, and the child until that is
         # the command), or notices its end: once only bash is left of what was told, it and what is new get another.
-        import signal
         shell, spared = self.process.pid, [pid for pid in jobs if _tried(os.getpgid, pid)]
         told: Any = set()
-        if not self.wait_for(job.begin, time.monotonic() + _SHELL_CONNECT):
+        if not self.wait_for(job.begin, monotonic() + _SHELL_CONNECT):
             return False
         for _ in range(8):
             if self.wait_for(job.end, deadline) or not self.notes.open:
@@ -2752,12 +2752,12 @@ class _Shell:
             if told.isdisjoint(family.items()):
                 told.update(family.items())
                 if not spared:
-                    os.killpg(shell, signal.SIGINT)
+                    os.killpg(shell, SIGINT)
                 for pid in (shell, *family):  # it may have ended, or be root's by sudo
                     if spared or _tried(os.getpgid, pid) != shell:
-                        _tried(os.kill, pid, signal.SIGINT)
+                        _tried(os.kill, pid, SIGINT)
             self.unsent += b"\n\n__hotenv_end %s 124\n" % job.nonce
-            deadline = time.monotonic() + _SHELL_GRACE / 8
+            deadline = monotonic() + _SHELL_GRACE / 8
         return self.wait_for(job.end, deadline)
 
 
@@ -2765,7 +2765,7 @@ class _Job:
     # One command on its way, what has come back, and the marks around it.
 
     def __init__(self, room: int) -> None:
-        self.opening, self.nonce = os.urandom(16).hex().encode(), os.urandom(16).hex().encode()
+        self.opening, self.nonce = [os.urandom(16).hex().encode() for _ in range(2)]
         self.begin = b"\0%s\n" % self.opening
         self.start, self.end = b"\0%s\0" % self.nonce, b"\0%s\n" % self.nonce
         self.out, self.err, self.record = _Kept(room), _Kept(room), _Kept(_SHELL_RECORD_MAX)
@@ -2809,9 +2809,9 @@ class ShellSession:
         if not _is_environment(environment):
             raise _usage("there is a name or a value that no environment can hold")
         if cwd and not self._remote:
-            if not os.path.isdir(cwd):
-                raise _usage(f"there is no directory {_shown(cwd)}")
-            cwd = os.path.abspath(cwd)
+            if not isdir(cwd):
+                raise _usage("there is no directory " + _shown(cwd))
+            cwd = abspath(cwd)
         self._cwd, self._farewell = cwd or ".", b""
         self.cwd = ""  # after the last command, masked, but for values that are absolute paths
         self._policy = _load_policy(policy or {})
@@ -2824,7 +2824,7 @@ class ShellSession:
         self.unmaskable = self._redactor.unmaskable  # names whose values are not masked
         self._give(environment, isolated)
         # Held while a command runs; a signal handler that calls close() then has it as well.
-        self._lock, self._busy, self._owner = threading.RLock(), False, os.getpid()
+        self._lock, self._busy, self._owner = threading.RLock(), False, getpid()
         self._stop = threading.Event()
         self._poison: Words = []  # why there is no shell any more, and no new one
         # What jobs print between commands. Cleaned and masked it is shorter: room for more.
@@ -2867,7 +2867,7 @@ class ShellSession:
     def close(self) -> None:
         """End the shell and all that runs in its session; a command that is running raises. Again is allowed."""
         self._poison.append("the shell session is closed")
-        if os.getpid() == self._owner:  # in a fork nobody may ever release the lock
+        if getpid() == self._owner:  # in a fork nobody may ever release the lock
             with self._lock:
                 if not self._busy:  # or else exec() does it, up the stack from a signal handler
                     self._end()
@@ -2882,7 +2882,7 @@ class ShellSession:
         with self._lock:
             if self._busy:
                 raise _usage("a signal handler cannot use the shell that it interrupted")
-            if self._poison or os.getpid() != self._owner:
+            if self._poison or getpid() != self._owner:
                 raise SessionPoisoned(EXIT_SYSTEM, [*self._poison, "it is another process's"][0])
             self._busy, self._stop = True, stop or threading.Event()
             try:
@@ -2894,12 +2894,12 @@ class ShellSession:
 
     def _audited(self, command: str, limit: float) -> ExecResult:
         import shlex
-        shown, begun = self._redactor(command), time.monotonic()
+        shown, begun = self._redactor(command), monotonic()
         self._count += 1
         reason = self._redactor(_denied(self._policy, command))
         if reason:
             self._record("blocked", command=shown, reason=reason)
-            raise PolicyDenied(EXIT_REFUSED, f"the policy does not allow it: {_shown(reason)}")
+            raise PolicyDenied(EXIT_REFUSED, "the policy does not allow it: " + _shown(reason))
         self._record("start", command=shown)
         background = self._background
         job, self._background = _Job(background.room), _Kept(background.room)
@@ -2918,7 +2918,7 @@ class ShellSession:
         if self._lost and stderr.endswith("exit\n"):
             stderr = stderr[:-5]  # an interactive bash says that it does
         end: Fields = {
-            "exit_code": 124 if job.late else job.status, "duration_ms": int((time.monotonic() - begun) * 1000),
+            "exit_code": 124 if job.late else job.status, "duration_ms": int((monotonic() - begun) * 1000),
             "cwd": self.cwd, "truncated": job.out.cut or job.err.cut, "timed_out": job.late,
             "shell_restarted": self._lost}
         self._lost = False
@@ -2938,7 +2938,7 @@ class ShellSession:
             with open(_open_private(self._audit, "audit file"), "ab+", 0) as file:
                 if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
                     line = "\n" + line  # half a line stands there, from when the disk was full
-                _write(file.fileno(), line, f"the audit file {_shown(self._audit)}")
+                _write(file.fileno(), line, "the audit file " + _shown(self._audit))
         except HotenvError as error:
             if event not in ("end", "failed"):
                 raise
@@ -2958,16 +2958,16 @@ class ShellSession:
             shell.notes.marks = {job.begin: _Kept(0), job.start: job.record, job.end: self._background,
                                  shell.last.start: shell.last.record, shell.last.end: _Kept(0)}
             told = {job.end: shell.arrange + _SHELL_SETUP.replace(b"{X}", shell.last.nonce) + b"\n".join([
-                self._farewell, b"\\builtin cd -- %s || exit 1" % os.fsencode(shlex.quote(self._cwd)),
+                self._farewell, b"\\builtin cd -- %s || exit 1" % fsencode(shlex.quote(self._cwd)),
                 self._exports, b"__hotenv_end %s \"$PPID\"\n:\n" % job.nonce])}
             if self._remote:
                 shell.err.sink, shell.err.marks = job.err, {job.end: self._background}
                 told = {job.begin: _SHELL_REMOTE.replace(b"{B}", job.opening), **told}
             for answer, text in told.items():
                 shell.unsent += text
-                if not shell.wait_for(answer, time.monotonic() + _SHELL_CONNECT):
+                if not shell.wait_for(answer, monotonic() + _SHELL_CONNECT):
                     why = "it gave no answer in time"
-                    if not shell.notes.open and shell.wait_for(b"", time.monotonic() + _SHELL_GRACE):
+                    if not shell.notes.open and shell.wait_for(b"", monotonic() + _SHELL_GRACE):
                         why = f"it ended with status {shell.process.poll()} (it must lead to bash and the directory)"
                     shell.drain()
                     said = job.err.presented(self._redactor, 400).strip()
@@ -2993,7 +2993,7 @@ class ShellSession:
             shell.out.sink, shell.err.sink, after = job.out, job.err, _Kept(0)
         # On N nothing stands between a begin and a record; a second record is dropped.
         shell.notes.marks = {job.begin: job.out, job.start: job.record, job.end: after, **shell.notes.marks}
-        settled = time.monotonic() + _SHELL_SETTLE
+        settled = monotonic() + _SHELL_SETTLE
         shell.unsent += _SHELL_LINES % (job.opening, quoted, job.nonce)
         finished = shell.wait_for(job.end, deadline, self._stop)
         begun, job.late = job.begin not in shell.notes.marks, not finished and shell.notes.open
@@ -3018,22 +3018,22 @@ class ShellSession:
             job.status, self._jobs = int(status), [*map(int, jobs.split())]
         except ValueError:
             return False  # only code that has meddled with the shell itself can do that
-        self._cwd = os.fsdecode(cwd[:-1]) or self._cwd
+        self._cwd = fsdecode(cwd[:-1]) or self._cwd
         self._exports = b"\\builtin unset -v $(\\builtin compgen -e)\n" + exports  # instead of what it is born with
         self.cwd = _shown(self._place(self._cwd))
         return True
 
     def _end(self) -> int:
         # End the shell and all that is left of its session; the shell's exit status, 128 and more for a signal.
-        import signal
         shell, self._shell, self._lost = self._shell, None, True
-        if not shell or os.getpid() != self._owner:  # a fork has copies of the pipes, no more
+        if not shell or getpid() != self._owner:  # a fork has copies of the pipes, no more
             return 0
-        shell.process.send_signal(signal.SIGSTOP)
-        for _ in range(20):  # until nothing is left: more can only be another user's
+        shell.process.send_signal(SIGSTOP)
+        for pause in range(20):  # a second at most, until nothing is left: more can only be another user's
+            sleep(pause / 200)  # what is killed may wait for a processor
             family = _family(shell.process.pid, None)
             for pid in family:
-                _tried(os.kill, pid, signal.SIGKILL)
+                _tried(os.kill, pid, SIGKILL)
             if not family:
                 break
         shell.close()
@@ -3123,7 +3123,7 @@ class _McpServer:
             elif method == "tools/call":
                 self._call(number, params)
             elif method not in self._answers:
-                raise HotenvError(-32601, f"no method {_shown(method)}")
+                raise HotenvError(-32601, "no method " + _shown(method))
             else:
                 result = self._answers[method]
                 if method == "initialize" and params.get("protocolVersion") in _MCP_REVISIONS:
@@ -3159,7 +3159,7 @@ class _McpServer:
         for word in [*schema["required"], *arguments]:
             expected = schema["properties"].get(word)
             if not expected:
-                raise _usage(f"there is no argument {_shown(word)}")
+                raise _usage("there is no argument " + _shown(word))
             if word not in arguments:
                 raise _usage(f"the argument {word} is missing")
             value = arguments[word]
@@ -3220,7 +3220,7 @@ class _McpServer:
                 result = (f"the hotenv session has ended, and so have {', '.join(ended)}. Ask the user for: "
                           f"{_invocation()} serve < secrets.env; then session_open.")
         except Exception as error:  # its text might quote a value, as a traceback would
-            result = getattr(error, "strerror", None) or f"internal error: {type(error).__name__}"
+            result = getattr(error, "strerror", None) or "internal error: " + type(error).__name__
         if not shell.session:
             self.close(shell.name)
         self._running.pop(repr(number), None)
@@ -3238,13 +3238,13 @@ def _serve_mcp(options: Namespace) -> NoReturn:
     _harden()
     if options.audit is not None:
         os.close(_open_private(options.audit, "audit file"))
-    if os.isatty(0):
+    if isatty(0):
         _say(f"mcp: waiting for an agent's JSON lines on stdin, see: {_invocation()} help mcp (Ctrl-D ends it)")
     server = _McpServer(options)
 
     def leave(*_: object) -> NoReturn:
         for each in _ENDS:
-            _signal.signal(each, _signal.SIG_IGN)
+            _signal.signal(each, SIG_IGN)
         server.close(*server.shells)
         os._exit(0)  # a thread may still wait for a client that does not read
 
@@ -3268,17 +3268,17 @@ def _ask(question: str) -> str:
     # The line that is typed on the terminal, without echo. What it would lose is refused.
     import select
     import termios
-    tty = _tried(os.open, "/dev/tty", os.O_RDWR | os.O_NOCTTY)
+    tty = _tried(os.open, "/dev/tty", O_RDWR | O_NOCTTY)
     if tty is None or _tried(os.tcgetpgrp, tty) != os.getpgrp():
         raise HotenvError(EXIT_SYSTEM, "--prompt asks on a terminal, from its foreground")
     settings = termios.tcgetattr(tty)
     quiet = [*settings]
     quiet[3] = quiet[3] & ~termios.ECHO | termios.ECHONL
-    signals = _ENDING | {_signal.SIGTSTP}
+    signals = _ENDING | {SIGTSTP}
     awaited: Any = [tty], [], [], SHORT_TICK
     typed = more = None
     while typed is None:
-        blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, signals)
+        blocked = pthread_sigmask(SIG_BLOCK, signals)
         try:
             termios.tcsetattr(tty, termios.TCSAFLUSH, quiet)
             os.write(tty, _encoded(_shown(question) + ": "))
@@ -3290,7 +3290,7 @@ def _ask(question: str) -> str:
             termios.tcsetattr(tty, termios.TCSANOW, settings)
         except (OSError, termios.error):
             typed = b""  # the terminal has gone
-        _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)  # here a signal ends or stops us
+        pthread_sigmask(SIG_SETMASK, blocked)  # here a signal ends or stops us
     os.close(tty)
     if more or not typed.endswith(b"\n") or len(typed) > _LINE_MAX or b"\0" in typed:
         raise HotenvError(EXIT_INPUT, f"no answer to {_shown(question)}: one line under {_LINE_MAX} bytes, "
@@ -3333,7 +3333,7 @@ def _exit_status(work: Callable[..., int], *args: Any) -> int:
         _say(getattr(error, "strerror", str(error)) or "out of memory")
         return getattr(error, "code", EXIT_SYSTEM)
     except KeyboardInterrupt:
-        _die_of(_signal.SIGINT)
+        _die_of(SIGINT)
     except Exception as error:  # a traceback's last line may hold a value: say where, and no more
         import traceback
         *_, (_, line) = traceback.walk_tb(error.__traceback__)
@@ -3362,7 +3362,7 @@ def _command(argv: Words) -> int:
         raise HotenvError(1 if name == "hermetic" else EXIT_USAGE, f"{name}: what to run goes after `--`, "
                           f"options before it: {_invocation()} {name} {typed}")
     if name in ("version", "--version", "-V"):
-        return _write(1, f"hotenv {__version__}\n")
+        return _write(1, "hotenv " + __version__ + "\n")
     if name not in ("help", "--help", "-h"):
         raise _usage(f"no command {_shown(name)}: {_meant(argv)}")
     topic = topic.lstrip("-") or "help"
@@ -3392,16 +3392,16 @@ def _serve(options: Namespace) -> int:
         raise _usage("serve: --log goes with --background; else redirect: 2>> FILE")
     null = 0
     while null < 3:  # a closed one of these would be given to the next file or socket
-        null = os.open(os.devnull, os.O_RDWR)
-    if not _ours(os.geteuid()):
+        null = os.open(os.devnull, O_RDWR)
+    if not _ours(geteuid()):
         raise HotenvError(EXIT_SYSTEM, f"uid {OVERFLOW_UID} (nobody) is every stranger here: use another")
     if _find_marker() == MARKER and not options.force:  # raises in a removed directory
         raise _refusal()
     _tried(_ask_c, "prctl", 15, b"hotenv")  # PR_SET_NAME: for `ps`, pkill and `stop`
     _harden()
-    if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
-        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # nothing is there yet to clean up
-    _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)  # which ends a session even where it was ignored
+    if _signal.getsignal(SIGINT) != SIG_IGN:
+        _signal.signal(SIGINT, SIG_DFL)  # nothing is there yet to clean up
+    _signal.signal(SIGTERM, SIG_DFL)  # which ends a session even where it was ignored
     response = _read_response(options.prompt)
     os.dup2(null, 0)
     if options.background:  # a child holds the session; we return when it is ready, or with what went wrong
@@ -3410,7 +3410,7 @@ def _serve(options: Namespace) -> int:
         if child:
             os.close(report)
             message = os.read(news, PIPE_BUF).decode()
-            if message and os.isatty(2) and not options.quiet:
+            if message and isatty(2) and not options.quiet:
                 _say(message)
             return 0 if message else _as_it_ended(os.waitpid(child, 0)[1]) or EXIT_SYSTEM
         os.setsid()
@@ -3431,7 +3431,7 @@ def _read_response(prompt: bool) -> bytes:
     # What a child leaves in its memory goes with it.
     import mmap
     shared = mmap.mmap(-1, MAX_RESPONSE)  # takes as much as is written, and goes when we return
-    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it loses the exit status
+    _signal.signal(SIGCHLD, SIG_DFL)  # ignored, it loses the exit status
     child = prompt or os.fork()
     if not child:
         _tried(_ask_c, "prctl", 1, 9)  # PR_SET_PDEATHSIG: it does not outlive us
@@ -3448,7 +3448,7 @@ def _read_response(prompt: bool) -> bytes:
 def _read_environment(shared: mmap, prompt: Any = None) -> int:
     # Writes the encoded response into memory that is shared.
     import json
-    if os.isatty(0):
+    if isatty(0):
         _say("type NAME=value lines, then Ctrl-D. All is seen; to hide a value: NAME=? and --prompt")
     data = bytearray()
     try:
@@ -3464,7 +3464,7 @@ def _read_environment(shared: mmap, prompt: Any = None) -> int:
     response = json.dumps({"env": env}, separators=(",", ":")).encode("ascii") + b"\n"
     if len(response) > MAX_RESPONSE:
         raise HotenvError(EXIT_INPUT, f"as JSON this has over {MAX_RESPONSE >> 20} MiB, which no client takes")
-    if os.isatty(2):
+    if isatty(2):
         if not prompt and b'":"?' in response:  # as JSON writes it between a name and a value
             _say("a value that begins with `?` is taken as it is: to be asked for it, use --prompt")
         if os.environ.get("HOTENV_SOCKET"):
@@ -3483,7 +3483,7 @@ def _refusal() -> HotenvError:
     return HotenvError(EXIT_REFUSED, f"{MARKER} is here already: {state}; `{_invocation()} serve --force` replaces it")
 
 
-def _hold(options: Namespace, response: Bytes) -> int:
+def _hold(options: Namespace, response: bytes) -> int:
     # Binds, publishes and serves, and leaves nothing behind.
     import atexit
     _tried(_ask_c, "malloc_trim", 0)  # what the syntax tree took, and --prompt has left, goes back
@@ -3506,7 +3506,7 @@ def _hold(options: Namespace, response: Bytes) -> int:
             os.dup2(output, 1)
             os.dup2(output, 2)  # from here on, stderr is the log
             os.chdir("/")
-        talks = os.isatty(2) and not options.quiet
+        talks = isatty(2) and not options.quiet
         log = _Log(options)
         if talks:
             log.add("hotenv: " + message)
@@ -3515,7 +3515,7 @@ def _hold(options: Namespace, response: Bytes) -> int:
     except FileExistsError:
         raise _refusal() from None
     except OSError as error:
-        raise _system_error(error, f"cannot serve from a socket in {_shown(files.base)}") from None
+        raise _system_error(error, "cannot serve from a socket in " + _shown(files.base)) from None
     finally:
         if listener:
             listener.close()  # cleaning up needs a descriptor, and there may be no other left
@@ -3525,7 +3525,7 @@ def _hold(options: Namespace, response: Bytes) -> int:
     if talks:
         log.add(f"hotenv: session {files.id} {reason}")
     log.close()
-    atexit.register(_signal.pthread_sigmask, _signal.SIG_BLOCK, _ENDS)  # deadly, as the interpreter goes
+    atexit.register(pthread_sigmask, SIG_BLOCK, _ENDS)  # deadly, as the interpreter goes
     return 0
 
 
@@ -3541,7 +3541,7 @@ def _run(own: Words, command: Words) -> int:
         absent = error.code in (EXIT_NO_SESSION, EXIT_UNREACHABLE) or isinstance(error, _NotBelieved)
         if not options.optional or not absent:
             raise
-        _say(f"{str(error).split(';')[0]}; running without one")
+        _say(str(error).split(";")[0] + "; running without one")
         snapshot, options.only, options.no_mask = {}, [], []
     define = _chosen(snapshot, options.only)
     define.update([text.partition("=")[::2] for text in options.define])
@@ -3555,7 +3555,7 @@ def _run(own: Words, command: Words) -> int:
     _chosen(snapshot, options.no_mask, "--no-mask")
     redactor = Redactor(snapshot, options.no_mask)  # all: it may ask for the rest
     if redactor.unmaskable:
-        _say(f"not masked, too short or an everyday word: {', '.join(map(_shown, redactor.unmaskable))}")
+        _say("not masked, too short or an everyday word: " + ", ".join(map(_shown, redactor.unmaskable)))
     return _run_masked(become, redactor)
 
 
@@ -3574,7 +3574,7 @@ def _run_options(own: Words) -> Namespace:
     return options
 
 
-def _chosen(snapshot: Env, only: Sequence[str], option: str = "--only") -> Values:
+def _chosen(snapshot: Env, only: Strings, option: str = "--only") -> Values:
     # The variables that an option names; a name that fits none is a usage error.
     chosen: Values = {}
     for each in only or ["*"]:
@@ -3596,7 +3596,7 @@ def _dump(options: Namespace) -> int:
         raise _usage(f"dump: --format value prints one, not {len(env)}: --only NAME")
     text = ""
     for name, value in env.items():
-        if form == "sh" and name in _SHELL_OWN.split() or not re.match(_CARRIED.get(form, ""), f"{name}={value}"):
+        if form == "sh" and name in _SHELL_OWN.split() or not re.match(_CARRIED.get(form, ""), name + "=" + value):
             raise _usage(f"dump: {form} cannot carry {_shown(name)}: try --only, or --format nul")
         if form == "sh":
             value = value.replace("'", "'\\''")
@@ -3625,7 +3625,7 @@ def _look(session: _Session, peer_uid: int | None, about: Fields) -> None:
     about["socket"], link = session.path, session.path[:-len(".sock")]
     try:
         about.update(directory=os.readlink(link), since=os.lstat(link).st_mtime)
-        marker = os.path.join(about["directory"], MARKER)
+        marker = join(about["directory"], MARKER)
         if _tried(_read_marker, marker) == session.path:
             about["marker"] = marker
         about["ends"] = os.stat(session.path).st_mtime
@@ -3644,7 +3644,7 @@ def _all_sessions(options: Namespace) -> list[Any]:
     if options.socket:
         raise _usage("--all is every session, --socket names one: take either")
     paths = []
-    for base in {_runtime_base(), f"/tmp/hotenv-{os.geteuid()}", f"/run/user/{os.geteuid()}/hotenv"}:
+    for base in {_runtime_base(), f"/tmp/hotenv-{geteuid()}", f"/run/user/{geteuid()}/hotenv"}:
         if (found := _tried(os.stat, base)) and _ours(found.st_uid):
             paths += glob.glob(f"{glob.escape(base)}/{'[0-9a-f]' * 8}.sock")
     return [*map(_Session, sorted(paths))]
@@ -3709,22 +3709,22 @@ def _end_session(session: _Session, peer_uid: int | None) -> None:
     shown, (sock, pid, state) = _shown(session.path), _server_of(session, peer_uid)
     if state:
         try:
-            os.kill(pid, _signal.SIGTERM)
-            os.kill(pid, _signal.SIGCONT)  # a stopped one would wait with its end
+            os.kill(pid, SIGTERM)
+            os.kill(pid, SIGCONT)  # a stopped one would wait with its end
         except ProcessLookupError:
             pass  # it has ended meanwhile
         except PermissionError:
             raise HotenvError(EXIT_SYSTEM, f"who serves {shown} is not yours to end") from None
-    elif os.path.exists(session.path):  # else it has just ended
+    elif exists(session.path):  # else it has just ended
         raise HotenvError(EXIT_SYSTEM, f"{shown} is forwarded, of another pid namespace, or hidden in /proc (process "
                                        f"{pid} answers): run `stop` where the session was started")
     _tried(sock.recv, 1)  # the connection ends with the process, all cleaned up
     sock.close()
-    give_up = time.monotonic() + EXCHANGE_TIME
-    while os.path.exists(session.path):
-        if time.monotonic() > give_up:
+    give_up = monotonic() + EXCHANGE_TIME
+    while exists(session.path):
+        if monotonic() > give_up:
             raise HotenvError(EXIT_SYSTEM, f"the session at {shown} was told to end and has not")
-        time.sleep(0.005)
+        sleep(0.005)
 
 
 def _shellenv(options: Namespace) -> int:
@@ -3732,7 +3732,7 @@ def _shellenv(options: Namespace) -> int:
     # By the loader that `import` has, so that a .pyc serves; by its path, so that it is this file.
     program = ("import sys; from _frozen_importlib_external import SourceFileLoader as Loader; "
                "hotenv = sys.modules['hotenv'] = type(sys)('hotenv'); "
-               f"hotenv.__file__ = {os.path.realpath(__file__)!r}; "
+               f"hotenv.__file__ = {realpath(__file__)!r}; "
                "Loader('hotenv', hotenv.__file__).exec_module(hotenv); sys.exit(hotenv.main())")
     words = shlex.join([sys.executable or "python3", "-I", "-S", "-c", program])
     text = f'hotenv() {{ {words} "$@"; }}\n'
