@@ -2797,7 +2797,7 @@ class ShellSession:
         import shlex
         import threading
         environment, self._remote = dict(environment or {}), remote is not None
-        self._limit, self._timeout = max_output, _time_limit(timeout)
+        self._limit, self._timeout = max(0, max_output), _time_limit(timeout)
         if remote is None:
             remote = _SHELL_BASH
         try:
