@@ -23,8 +23,8 @@ One file, standard library only, Python 3.8 and later, Linux and macOS.
 #  11. A command imports what it needs alone; an import changes nothing; no check is an assert.
 #  12. One copy of the values lives in the server: the encoded response.
 # The rooms, each below a banner, stand in the order in which data flows: each calls only rooms above it.
-# A script is compiled at each start, with over 32,700 tokens a millisecond longer. So are docstrings: what is private
-# has comments in their place.
+# A script is compiled at each start: with over 32,700 tokens that takes a millisecond more; a docstring is compiled
+# too, so what is private has comments in their place.
 
 from __future__ import annotations
 
@@ -36,11 +36,13 @@ if not (_ISOLATED := sys.flags.isolated or getattr(sys.flags, "safe_path", 0)) a
 
 import errno
 import os
-import stat
 import time
 from os import O_APPEND, O_CREAT, O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDWR, O_TRUNC, O_WRONLY
-from os import fsdecode, fsencode, getcwd, geteuid, getpid, isatty
-from os.path import abspath, basename, dirname, exists, isdir, isfile, join, lexists, realpath
+from os import close, dup2, fork, fsdecode, fsencode, fstat, getcwd, geteuid, getpgrp, getpid, isatty, kill, listdir
+from os import lstat, pathsep, pipe, read, readlink, rename, set_blocking, setpgid, umask, unlink, urandom, utime
+from os import waitpid, write
+from os.path import abspath, basename, dirname, exists, isdir, isfile, join, lexists, realpath, samestat
+from stat import S_ISLNK, S_ISREG, S_ISSOCK
 from time import monotonic, sleep
 
 # For `run`, the C halves of these: with the public ones it costs 8 ms over the interpreter, when installed, not 2.
@@ -78,8 +80,9 @@ if TYPE_CHECKING:
 __version__ = "1.1.0"
 
 # ==== limits and errors ===============================================================================================
-# Every limit with its reason, exit codes, what ends a command; the table of options, and how it is read (in lines
-# that dotenv, environment, session files and kernel guards leave over).
+# The limits of all rooms up to the client's, each with its reason (later rooms begin with their own); exit codes, what
+# ends a command, small helpers; the table of options, and how it is read. All that is long, in lines that dotenv,
+# environment, session files and kernel guards leave over.
 
 MAX_INPUT = MAX_EXPANSION = 64 << 20  # bytes of dotenv text, characters of references: far above any real file
 MAX_NESTING = 64  # references within defaults: deeper is a mistake, and recursion must end
@@ -128,7 +131,7 @@ class _Afterwards(BaseException):
 def _die_of(signum: int) -> NoReturn:
     _tried(_signal.signal, signum, SIG_DFL)  # not SIGKILL, nor one that the C library keeps for itself
     pthread_sigmask(SIG_UNBLOCK, {signum} & _signal.valid_signals())
-    os.kill(getpid(), signum)
+    kill(getpid(), signum)
     os._exit(128 + signum)  # the first process of a container cannot be killed so
 
 
@@ -145,7 +148,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _decoded(raw: bytes) -> str:
-    # bytes of the environment as text, from which _encoded makes them again.
+    # Bytes of the environment as text, from which _encoded makes them again.
     return raw.decode("utf-8", "surrogateescape")
 
 
@@ -182,7 +185,7 @@ def _tried(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def _say(message: str) -> None:
     # A line on stderr. That it is closed, broken or full is to change no exit status.
     if sys.stderr:  # else it was closed, and another file may have its number by now
-        _tried(os.write, 2, f"hotenv: {message}\n".encode("utf-8", "backslashreplace"))
+        _tried(write, 2, f"hotenv: {message}\n".encode("utf-8", "backslashreplace"))
 
 
 def _write(descriptor: int, text: str, what: str = "the output") -> int:
@@ -190,7 +193,7 @@ def _write(descriptor: int, text: str, what: str = "the output") -> int:
     left = memoryview(_encoded(text))
     try:
         while left:
-            left = left[os.write(descriptor, left):]
+            left = left[write(descriptor, left):]
     except OSError as error:
         if error.errno != errno.EPIPE:
             raise _system_error(error, "cannot write " + what) from None
@@ -206,7 +209,7 @@ def _content(path: str, size: int = -1) -> bytes:
 def _invocation() -> str:
     # How the user called us, as it can be typed again.
     by_path = sys.argv[0].endswith(basename(__file__))
-    return f"python3 {_shown(sys.argv[0])}" if by_path else "hotenv"
+    return "python3 " + _shown(sys.argv[0]).replace(" ", "\\ ") if by_path else "hotenv"
 
 
 def _parse_duration(text: str) -> float:
@@ -225,7 +228,7 @@ def _as_utf8(word: str) -> str:
 
 
 def _names(text: str) -> Words:
-    return _as_utf8(text).replace(" ", "").split(",")
+    return [name.strip() for name in _as_utf8(text).split(",")]
 
 
 # How each command is called, what it does, and an example.
@@ -311,8 +314,8 @@ _TAKEN: dict[str, Fields] = {  # how it is read (NAMES with commas, repeated, or
     "SHELL": {"nargs": "?", "choices": "sh bash zsh fish".split()},
     "FORMAT": {"choices": "plain dotenv sh json nul names value".split()}, "DIR": _REPEATED, "NAME=VALUE": _REPEATED,
     "NAME=CMD": _REPEATED, "NAMES": {"type": _names, "action": "extend", "default": []},
-    "NAME": {"action": "append", "default": [], "choices": _PROFILES},
-    "GUARD": {"action": "append_const", "dest": "words", "default": [], "const": ""}, "D": _GUARD,
+    "NAME": {**_REPEATED, "choices": _PROFILES}, "D": _GUARD,
+    "GUARD": {**_GUARD, "action": "append_const", "const": ""},
     "--fs-write": _GUARD, "--fs-readonly": {**_GUARD, "nargs": "?", "const": "."}}
 
 
@@ -327,7 +330,7 @@ def _parser(command: str, where: str = "") -> ArgumentParser:
         if command == "serve":
             hint += f"; its input comes from stdin: {_invocation()} serve < secrets.env"
         for near in difflib.get_close_matches(unknown, parser._option_string_actions, 1):
-            hint = f"did you mean {near}?"
+            hint = "did you mean " + near + "?"
         raise _usage(f"{where or command}: {_shown(message)}; {hint}")
 
     usage, summary, example = _COMMANDS[command].split("\n", 2)
@@ -338,10 +341,10 @@ def _parser(command: str, where: str = "") -> ArgumentParser:
     parser.set_defaults(timeout=IDLE_TIMEOUT, max_age=MAX_DURATION, format="plain", shell="sh")
     # For each option of the parser's own argparse would look up how wide the terminal is.
     options = parser.add_argument_group("options")
-    either = options.add_mutually_exclusive_group()  # how much is told: at most one of these
+    either = options.add_mutually_exclusive_group()  # how, and how much, is told: at most one of these
     for line in _OPTIONS.splitlines()[where != "":]:  # --help, the first, is for the command line alone
         commands, typed, takes, told = line.split(" | ")
-        group = either if typed in ("-q --quiet", "-v --verbose", "--json") else options
+        group = either if typed in ("-q --quiet", "-v --verbose", "--json", "--format") else options
         if command in commands:
             action = group.add_argument(*typed.split(), help=told, **_TAKEN.get(typed, _TAKEN.get(takes, {})))
             action.metavar = takes
@@ -373,7 +376,7 @@ _SIGNS = {"": _BARE, "'": r"\\[\\']", '"': _BARE + r"""| \\[\\'"abfnrtv]"""}
 _LITERAL = {**dict(zip("}\\'\"abfnrtv", "}\\'\"\a\b\f\n\r\t\v")), "{": "${"}
 
 
-def _expanded(name: str, template: Any, env: Env, host: Env, room: list[int], used: bool = True) -> str:
+def _expanded(name: str, template: Any, env: Env, host: Env, room: list[int], used: bool) -> str:
     # What a template stands for. Of what is not `used`, a default where there is a value, only the grammar counts.
     import re
     raw, quote, text, start = template
@@ -524,7 +527,7 @@ def build_isolated_env(source: Env, pass_through: Strings = (), define: Env = {}
     env = {name: source[name] for name in (*ESSENTIALS, *pass_through) if name in source}
     env.update(define)
     if bin_paths:
-        env["PATH"] = os.pathsep.join([*bin_paths, env.get("PATH", "")]).rstrip(os.pathsep)
+        env["PATH"] = pathsep.join([*bin_paths, env.get("PATH", "")]).rstrip(pathsep)
     return env
 
 
@@ -574,21 +577,21 @@ def _runtime_base() -> str:
 def _runtime_dir() -> str:
     # The runtime directory: made if missing, and private whatever the umask.
     base = _runtime_base()
-    previous = os.umask(0o077)
+    previous = umask(0o077)
     try:
         if not lexists(base):  # under guards of our own, even an attempt would be refused
             os.makedirs(base, 0o700, exist_ok=True)
         descriptor = os.open(base, O_DIRECTORY | O_NOFOLLOW)
-        found = os.fstat(descriptor)
+        found = fstat(descriptor)
         if not _ours(found.st_uid):
             raise OSError(errno.EPERM, f"it belongs to uid {found.st_uid}")
         if found.st_mode & 0o777 != 0o700:
             os.fchmod(descriptor, 0o700)
-        os.close(descriptor)
+        close(descriptor)
     except OSError as error:
         raise _system_error(error, f"cannot use {_shown(base)} (move it away, or set XDG_RUNTIME_DIR)") from None
     finally:
-        os.umask(previous)
+        umask(previous)
     return base
 
 
@@ -611,19 +614,19 @@ def _read_marker(path: str, directory: int | None = None) -> str:
     target = path
     try:
         for _ in range(40):  # as many links as the kernel follows
-            found = os.lstat(target, dir_fd=directory)
+            found = lstat(target, dir_fd=directory)
             if found.st_uid and not _ours(found.st_uid):
                 raise _NotBelieved(EXIT_SYSTEM, f"{shown} is somebody else's (uid {found.st_uid}): not believed. Or "
                                                 "name its socket: --socket PATH --peer-uid N")
-            if not stat.S_ISLNK(found.st_mode):
+            if not S_ISLNK(found.st_mode):
                 break
-            target = join(dirname(target), os.readlink(target, dir_fd=directory))
-        if not stat.S_ISREG(found.st_mode):  # before it is opened: that does something to a device
+            target = join(dirname(target), readlink(target, dir_fd=directory))
+        if not S_ISREG(found.st_mode):  # before it is opened: that does something to a device
             raise HotenvError(EXIT_SYSTEM, shown + " is not a regular file: move it away")
         descriptor = os.open(target, O_NOFOLLOW | O_NONBLOCK, dir_fd=directory)
-        same = os.path.samestat(os.fstat(descriptor), found)  # else it was replaced just now
-        content = os.read(descriptor, MAX_MARKER + 1) * same
-        os.close(descriptor)
+        same = samestat(fstat(descriptor), found)  # else it was replaced just now
+        content = read(descriptor, MAX_MARKER + 1) * same
+        close(descriptor)
     except OSError as error:
         if not lexists(path):
             raise HotenvError(EXIT_NO_SESSION, f"no session: {shown} has just gone") from None
@@ -644,14 +647,14 @@ def _at_address(path: str, action: Callable[[str], None]) -> None:
     try:
         action(f"/proc/self/fd/{parent}/{basename(path)}")
     finally:
-        os.close(parent)
+        close(parent)
 
 
 class _SessionFiles:
     # A session's socket, a link beside it to the project directory (for `status --all`), and there the marker.
 
     def __init__(self) -> None:
-        self.id = os.urandom(4).hex()
+        self.id = urandom(4).hex()
         self.project = -1
         self.base = path = _runtime_base()
         self.link = join(self.base, self.id)
@@ -670,11 +673,11 @@ class _SessionFiles:
             family, type = socket.AddressFamily.AF_UNIX, socket.SocketKind.SOCK_STREAM
 
         _runtime_dir()
-        os.umask(0o177)  # for good: a server makes its files, and no others
+        umask(0o177)  # for good: a server makes its files, and no others
         listener = Listener(socket.AF_UNIX)
         self.project = os.open(".", O_DIRECTORY)  # it may be renamed
         _at_address(self.path, listener.bind)
-        self.found = os.lstat(self.path)
+        self.found = lstat(self.path)
         os.symlink(getcwd(), self.link)
         listener.listen(BACKLOG)
         listener.setblocking(False)
@@ -708,9 +711,9 @@ class _SessionFiles:
                     return os.link(aside, MARKER)
                 except OSError:  # there is one, or there are no links: the place is taken, then filled
                     open(MARKER, "xb").close()
-            os.rename(aside, MARKER)
+            rename(aside, MARKER)
             if (old and re.fullmatch(re.escape(self.base) + r"/[0-9a-f]{8}\.sock", old)
-                    and _tried(os.readlink, old[:-len(".sock")]) in (None, getcwd())):  # else the marker is a copy
+                    and _tried(readlink, old[:-len(".sock")]) in (None, getcwd())):  # else the marker is a copy
                 _remove_socket(old)
         except FileExistsError:
             raise
@@ -718,17 +721,17 @@ class _SessionFiles:
             doing = f"cannot write {MARKER} here (serve elsewhere, and run here with --socket PATH)"
             raise _system_error(error, doing) from None
         finally:
-            _tried(os.unlink, aside)
+            _tried(unlink, aside)
             _tried(fcntl.flock, self.project, fcntl.LOCK_UN)
 
     def stamp(self, end: float) -> None:
         # The socket's mtime is the moment when the session will end: `status` shows it.
-        _tried(os.utime, self.path, (end, end), follow_symlinks=False)
+        _tried(utime, self.path, (end, end), follow_symlinks=False)
 
     def bound(self) -> bool:
         # Is the socket still there, and the one that we bound?
-        found = _tried(os.lstat, self.path)
-        return bool(found and self.found and os.path.samestat(found, self.found))
+        found = _tried(lstat, self.path)
+        return bool(found and self.found and samestat(found, self.found))
 
     def lost(self) -> str:
         # Why the files are ours no more, or ''. A marker that is missing is no reason.
@@ -743,18 +746,18 @@ class _SessionFiles:
         if self.project >= 0:
             self.lock()
             if _tried(_read_marker, MARKER, self.project) == self.path:
-                _tried(os.unlink, MARKER, dir_fd=self.project)
-            os.close(self.project)
-            _tried(os.unlink, self.link)  # even where the socket is gone already
+                _tried(unlink, MARKER, dir_fd=self.project)
+            close(self.project)
+            _tried(unlink, self.link)  # even where the socket is gone already
         if self.bound():
-            _tried(os.unlink, self.path)
+            _tried(unlink, self.path)
 
 
 def _remove_socket(path: str) -> None:
     # A session's socket, and the link beside it; no other kind of file, whatever its name.
-    if (found := _tried(os.lstat, path)) and stat.S_ISSOCK(found.st_mode):
-        _tried(os.unlink, path)
-        _tried(os.unlink, path[:-len(".sock")])
+    if (found := _tried(lstat, path)) and S_ISSOCK(found.st_mode):
+        _tried(unlink, path)
+        _tried(unlink, path[:-len(".sock")])
 
 
 def _open_private(path: str, what: str) -> int:
@@ -762,9 +765,9 @@ def _open_private(path: str, what: str) -> int:
     flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
     try:
         descriptor = os.open(path, flags, 0o600)
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != geteuid() or found.st_nlink > 1:
-            os.close(descriptor)
+        found = fstat(descriptor)
+        if not S_ISREG(found.st_mode) or found.st_uid != geteuid() or found.st_nlink > 1:
+            close(descriptor)
             raise OSError(errno.EINVAL, "it must be a plain file of yours, and no link")
         os.fchmod(descriptor, 0o600)
     except OSError as error:
@@ -837,7 +840,8 @@ def _is_environment(env: Any) -> bool:
 
 
 # ==== server ==========================================================================================================
-# The loop that hands out the snapshot, its timers, signals and request log. Knows nothing of dotenv.
+# The loop that hands out the snapshot, its timers, signals and request log. Knows nothing of dotenv. At its end stands
+# what later rooms use too: who the other end is, signals in a list, no core dumps, functions of the C library.
 
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # counts suspend; on macOS the second does
 _ENDS = {SIGTERM, SIGINT, SIGHUP, SIGQUIT}  # of a session, cleanly
@@ -852,7 +856,7 @@ class _Log:
 
     def __init__(self, options: Namespace) -> None:
         self.options, self.waiting, self.dropped, own = options, bytearray(), 0, 2
-        if not stat.S_ISREG(os.fstat(2).st_mode):  # a description of our own, which never blocks
+        if not S_ISREG(fstat(2).st_mode):  # a description of our own, which never blocks
             own = _tried(os.open, "/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY)
         # There is none for a socket, somebody else's terminal, or without a /proc. Others write to that too: it is
         # borrowed, and told each time not to block.
@@ -876,15 +880,15 @@ class _Log:
     def flush(self) -> None:
         # Writes what can be written now; the loop tries again while something waits.
         if self.borrowed:
-            os.set_blocking(2, False)
+            set_blocking(2, False)
         try:
             while self.waiting:
-                del self.waiting[:os.write(self.descriptor, self.waiting[:1 << 16])]
+                del self.waiting[:write(self.descriptor, self.waiting[:1 << 16])]
         except OSError as error:
             if error.errno not in (errno.EAGAIN, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 self.waiting.clear()  # closed or broken: a session does not end for its log
         if self.borrowed:
-            os.set_blocking(2, True)
+            set_blocking(2, True)
 
     def close(self) -> None:
         # What still waits has a second; what is lost then is counted in the last line.
@@ -910,7 +914,7 @@ class _Server:
         self.scan = json.JSONDecoder(**_JSON_RULES).raw_decode
         self.listener, self.response, self.files, self.log = listener, memoryview(response), files, log
         self.selector = selectors.DefaultSelector()
-        self.limits: Any = getattr(resource, "prlimit", None)  # which Linux has
+        self.resource: Any = resource
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(DESCRIPTORS, hard)), hard))
         self.waiting: dict[Waits, Any] = {}  # who waits longest comes first
@@ -943,7 +947,7 @@ class _Server:
                 if key.data:
                     self.go_on(key.data)
                 elif key.fd == wake:
-                    os.read(wake, 4096)  # a signal that has a handler of somebody else's
+                    read(wake, 4096)  # a signal that has a handler of somebody else's
                 else:
                     self.accept()
             if now >= self.next_look:
@@ -1035,17 +1039,25 @@ class _Server:
         try:
             if not newline or len(line) > MAX_REQUEST:
                 raise ValueError(f"a request is one line, with its newline, of at most {MAX_REQUEST >> 10} KiB")
-            # A guard of ours shows in RLIMIT_MSGQUEUE, which nothing else sets so. It cannot be told of a process
-            # that is another user's, of another pid namespace, or gone.
-            if sys.platform == "linux":
-                limits = _tried(self.limits, sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED), 12)
-                if limits and limits[1] % 4096 == GUARD_SIGN:
-                    raise ValueError("a program under guards gets no secrets but its own")
+            if sys.platform == "linux" and self.is_guarded(sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED)):
+                raise ValueError("a program under guards gets no secrets but its own")
             return self.response, _decode_request(line, self.scan)
         except ValueError as error:
             return b'{"error":"BAD_REQUEST","message":%s}\n' % _json_quoted(str(error)).encode(), None
         except Exception:  # a bug of ours ends one request; what it says may hold what was sent
             return b'{"error":"INTERNAL","message":"this is a bug in hotenv"}\n', None
+
+    def is_guarded(self, pid: int) -> bool:
+        # A guard of ours shows in RLIMIT_MSGQUEUE (12), which nothing else sets so. A pid of 0 is of another pid
+        # namespace, where it cannot be told.
+        try:
+            hard = self.resource.prlimit(pid, 12)[1]
+        except PermissionError:  # of another user or group: there it can be read
+            words = (_tried(_content, f"/proc/{pid}/limits") or b"").partition(b"msgqueue size")[2].split()
+            hard = int(words[1]) if words and words[1].isdigit() else 0
+        except OSError:
+            return True  # who connected has gone: somebody else sits at its end
+        return hard % 4096 == GUARD_SIGN
 
 
 def _peer(sock: socket.socket) -> tuple[int, int]:
@@ -1062,8 +1074,8 @@ def _caught(signums: Iterable[int]) -> tuple[int, list[int]]:
     # A descriptor that can be read when one of these signals has come, and the list to which they
     # are added as they come. Those that are ignored stay so: nohup and `&` mean it.
     received: list[int] = []
-    wake, end = os.pipe()
-    os.set_blocking(end, False)
+    wake, end = pipe()
+    set_blocking(end, False)
     _signal.set_wakeup_fd(end, warn_on_full_buffer=False)
     for signum in signums:
         if _signal.getsignal(signum) != SIG_IGN:
@@ -1085,7 +1097,7 @@ def _ask_c(function: str, *args: Any) -> int:
     try:
         import ctypes  # a Python can be built without
         word = ctypes.c_void_p.from_param  # of bytes, their address
-        result: int = ctypes.pythonapi[function](*map(word, args))  # it finds all that is loaded
+        result = ctypes.pythonapi[function](*map(word, args))  # it finds all that is loaded
         if result >= 0:
             return result
     except (ImportError, AttributeError):
@@ -1106,7 +1118,7 @@ class _Session:
 
     def unreachable(self, error: OSError) -> HotenvError:
         told = {errno.ENOENT: "there is no such socket", errno.ECONNREFUSED: "nobody answers there any more"}
-        why = told.get(error.errno or 0, error.strerror or "no answer in time (is its process stopped?)")
+        why = told.get(error.errno or 0, error.strerror or "no answer in time (its process is stopped? `fg`, or `stop`)")
         return HotenvError(EXIT_UNREACHABLE, f"cannot reach the session at {_shown(self.path)}: {why}; {self.advice}")
 
 
@@ -1136,8 +1148,8 @@ def fetch(command: str = "dump", args: Strings = (), socket_path: str | None = N
     return _decode_snapshot(answer)
 
 
-def _locate(socket_path: str | None = None) -> _Session:
-    if socket_path:
+def _locate(socket_path: str | None) -> _Session:
+    if socket_path is not None:
         return _Session(socket_path, "without --socket the directory's is asked")
     if path := os.environ.get("HOTENV_SOCKET"):
         return _Session(path, "`unset HOTENV_SOCKET` to find the directory's")
@@ -1147,13 +1159,13 @@ def _locate(socket_path: str | None = None) -> _Session:
     raise HotenvError(EXIT_NO_SESSION, "no session: no .hotenv in this directory or above; " + advice)
 
 
-def _connect(session: _Session, peer_uid: int | None = None) -> Any:
+def _connect(session: _Session, peer_uid: int | None) -> Any:
     # A connection to a server that is ours, root's or `peer_uid`'s.
     give_up = monotonic() + EXCHANGE_TIME
     sock: Any = _socket.socket(_socket.AF_UNIX)
     try:
-        sock.settimeout(EXCHANGE_TIME)
         while True:
+            sock.settimeout(max(0.001, give_up - monotonic()))
             try:
                 _at_address(session.path, sock.connect)
                 break
@@ -1180,7 +1192,7 @@ def _which(name: str, path: str) -> str:
     # The program that a name means, or ''; a path means itself.
     if "/" in name:
         return name
-    for each in _encoded(path).split(b":"):  # shutil and os.execvpe import more: `run` would miss 1.3
+    for each in _encoded(path).split(b":"):  # shutil and os.execvpe import more, at each `run`
         place = join(each, fsencode(name))
         if isfile(place) and os.access(place, os.X_OK):
             return fsdecode(place)
@@ -1262,7 +1274,8 @@ def _spellings(text: str) -> Iterator[bytes]:
                 plain, escape = pair.split(b"|")
                 escaped = escaped.replace(plain, escape)
             yield escaped
-    yield from (raw.hex().encode(), os.path.normpath(raw))  # the last in a path
+    yield raw.hex().encode()
+    yield os.path.normpath(raw)  # as it stands in a path
     for offset, shared in enumerate((0, 2, 3)):  # also within other base64, as user:secret
         for alphabet in b"+/", b"-_":  # shared: characters that hold bits of what comes before
             padded = b64encode(bytes(offset) + raw, alphabet)[shared:]
@@ -1432,20 +1445,21 @@ _KEYBOARD = (SIGINT, SIGQUIT, SIGTSTP, SIGWINCH)  # and what a terminal sends
 
 def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
     # Has a child `become` the command and masks its output; returns its exit status, or dies as it did.
-    pipes = [(*os.pipe(), targets) for targets in _masked_routes()]
+    pipes = [(*pipe(), targets) for targets in _masked_routes()]
     if not pipes:
         become()  # in our place: nothing is to be masked
     blocked = pthread_sigmask(SIG_BLOCK, _CAUGHT)
     before = _signal.signal(SIGCHLD, SIG_DFL)  # ignored, it loses the exit status
     helper = _found_group()  # before the child: where this fails, nothing has been run
-    child = os.fork()
+    child = fork()
     if not child:
         try:
             for _, end, targets in pipes:
                 for target in targets:
-                    os.dup2(end, target)
+                    dup2(end, target)
             _signal.signal(SIGCHLD, before)
             pthread_sigmask(SIG_SETMASK, blocked)
+            _tried(_ask_c, "prctl", 1, 9)  # PR_SET_PDEATHSIG: kill -9 ends an exec, too
             become()
         except HotenvError as error:
             _say(str(error))
@@ -1453,7 +1467,7 @@ def _run_masked(become: Callable[[], NoReturn], redactor: Redactor) -> int:
         finally:
             os._exit(EXIT_SYSTEM)
     for _, end, _ in pipes:
-        os.close(end)
+        close(end)
     command = _Command(child)
     _leave_group(helper)
     _harden()  # after the forks: a core of ours would hold the values
@@ -1469,13 +1483,13 @@ def _masked_routes() -> list[list[int]]:
     # Which of our descriptors 1 and 2 are masked: two of one file together, to keep their order.
     routes: dict[Any, list[int]] = {}  # by device and inode
     for target, name in enumerate(("stdin", "stdout", "stderr")):
-        about = _tried(os.fstat, target)
-        if not about:  # it stays closed for the command, and no pipe of ours becomes it
+        found = _tried(fstat, target)
+        if not found:  # it stays closed for the command, and no pipe of ours becomes it
             os.open(os.devnull, O_RDWR)  # an exec closes it
         elif target and isatty(target):
             _say(name + " is a terminal: not masked")
         elif target:
-            routes.setdefault((about.st_dev, about.st_ino), []).append(target)
+            routes.setdefault((found.st_dev, found.st_ino), []).append(target)
     return list(routes.values())
 
 
@@ -1486,35 +1500,35 @@ class _Command:
     error: OSError | None = None  # why its output could not be written, though there was a reader
 
     def __init__(self, pid: int) -> None:
-        self.pid, self.group = pid, os.getpgrp()
+        self.pid, self.group = pid, getpgrp()
         self.wake, self.received = _caught(_CAUGHT)
 
     def heed(self) -> None:
-        os.read(self.wake, 4096)
+        read(self.wake, 4096)
         while self.received:
             signum = self.received.pop(0)
             if signum == SIGCHLD:
                 self.follow()
             elif self.status is None:
-                if signum not in _KEYBOARD or os.getpgrp() != self.group or not isatty(0):
-                    os.kill(self.pid, signum)  # else it was typed, and the child has it already
+                if signum not in _KEYBOARD or getpgrp() != self.group or not isatty(0):
+                    kill(self.pid, signum)  # else it was typed, and the child has it already
             elif signum in _ENDING:  # it is meant for us, who may wait for a slow reader
                 _die_of(signum)
 
     def follow(self) -> None:
         # What has become of the child? If it has stopped, so do we, until we are continued.
         while self.status is None:
-            changed, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
+            changed, status = waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
             if not changed:
                 return
             if not os.WIFSTOPPED(status):
                 self.status = status
-                _tried(os.setpgid, 0, self.group)  # back to the child's, if anybody is left in it
+                _tried(setpgid, 0, self.group)  # back to the child's, if anybody is left in it
                 return
             try:  # only at a terminal is there a shell that would continue us
-                os.close(os.open(os.ctermid(), O_RDWR | O_NOCTTY))
-                os.setpgid(0, self.group)
-                os.kill(getpid(), SIGSTOP)
+                close(os.open(os.ctermid(), O_RDWR | O_NOCTTY))
+                setpgid(0, self.group)
+                kill(getpid(), SIGSTOP)
                 _leave_group(_found_group())
             except OSError:
                 pass  # we lead a session and never left, or can leave no more
@@ -1522,31 +1536,31 @@ class _Command:
 
 def _found_group() -> int:
     # A process with a group that we can join: who leads one can found no other.
-    helper = os.fork()
+    helper = fork()
     if not helper:
         sleep(2)
         os._exit(0)
-    os.setpgid(helper, helper)
+    setpgid(helper, helper)
     return helper
 
 
 def _leave_group(helper: int) -> None:
-    _tried(os.setpgid, 0, helper)  # refused to a session's leader, who stays
-    os.kill(helper, SIGKILL)
-    os.waitpid(helper, 0)
+    _tried(setpgid, 0, helper)  # refused to a session's leader, who stays
+    kill(helper, SIGKILL)
+    waitpid(helper, 0)
 
 
 def _channel(command: _Command, source: int, target: int, stream: _Stream) -> Waits:
     # Masks what the child writes into a pipe. Each yield is a wait: for a descriptor, and what is
     # to be done with it. The pipe is read once all is written; no write waits, nor holds up another.
     import select
-    os.set_blocking(source, False)
+    set_blocking(source, False)
     last = False
     try:
         while not last:
             if command.status is None:  # else all is in the pipe, whoever still holds its end
                 yield source, select.POLLIN
-            data = _tried(os.read, source, 1 << 20) or b""  # all; refused: it is empty, the child has ended
+            data = _tried(read, source, 1 << 20) or b""  # all; refused: it is empty, the child has ended
             last = not data or command.status is not None
             pending = stream.feed(data)
             if last:
@@ -1554,13 +1568,13 @@ def _channel(command: _Command, source: int, target: int, stream: _Stream) -> Wa
             while pending:
                 yield target, select.POLLOUT
                 try:  # so much it takes without a wait, once it has said that it can be written
-                    pending = pending[os.write(target, pending[:PIPE_BUF]):]
+                    pending = pending[write(target, pending[:PIPE_BUF]):]
                 except BlockingIOError:
                     pass  # somebody else made the descriptor non-blocking
     except OSError as error:
         if error.errno != errno.EPIPE:
             command.error = error
-    os.close(source)  # when we cannot write, the child is to learn it as we did
+    close(source)  # when we cannot write, the child is to learn it as we did
 
 
 def _attend(command: _Command, channels: list[Waits]) -> None:
@@ -1594,7 +1608,7 @@ _NUMBERS = ("x86_64 0xc000003e 9999 aarch64 9999 0xc00000b7 riscv64 9999 0xc0000
             "load 0x20 0x20 mask 0x54 0x54 equal 0x15 0x15 above 0x35 0x35 end 6 6 "
             "allowed 0x7fff0000 0x7fff0000 killed 0x80000000 0x80000000 EACCES 0x5000d 0x5000d ENOSYS 0x50026 0x50026 "
             "socket 41 198 sendto 44 206 sendmsg 46 211 sendmmsg 307 269 clone 56 220 fork 57 9999 vfork 58 9999 "
-            "clone3 435 435 execve 59 221 execveat 322 281 io_uring_setup 425 425 ")
+            "clone3 435 435 execve 59 221 execveat 322 281 io_uring_setup 425 425 setrlimit 160 164 prlimit64 302 261 ")
 _ATTRIBUTE_CALLS = (  # Landlock has no right for these
     "chmod 90 9999 fchmod 91 52 chown 92 9999 fchown 93 55 lchown 94 9999 fchownat 260 54 fchmodat 268 53 fchmodat2 "
     "452 452 utime 132 9999 utimes 235 9999 futimesat 261 9999 utimensat 280 88 setxattr 188 5 lsetxattr 189 6 "
@@ -1606,6 +1620,9 @@ _TCP = "socket 16 0xfffffff7 2 24 15 1 32 0xfffffff9 0"
 _NO_NETWORK = f"""socket 16 0xffffffff 1|socket 16 0xffffffff 16|{_TCP}|socket|sendto 40 0x20000000 0|sendto|\
 sendmsg 32 0x20000000 0|sendmsg|sendmmsg 40 0x20000000 0|sendmmsg""".split("|")
 _NO_SUBPROCESS = "clone 16 0x10000 0x10000|clone|clone3|fork|vfork|execve|execveat".split("|")  # but threads
+# What a session tells the guarded by, RLIMIT_MSGQUEUE (12): nobody may set it, but read it.
+_KEEPS_SIGN = """setrlimit 16 8 0|setrlimit 16 4 0|setrlimit 16 1 1|setrlimit 16 2 2|setrlimit|prlimit64 24 8 0|\
+prlimit64 24 4 0|prlimit64 24 1 1|prlimit64 24 2 2|prlimit64 32 0xffffffff 0 36 0xffffffff 0|prlimit64""".split("|")
 _UNKNOWN = ("clone3", "io_uring_setup")  # libc takes clone instead; sockets can be made by the other without a call
 _WRITE_RIGHTS, _FILE_RIGHTS = 0x7FF2, 0x4002  # all that change anything (Linux 6.2); those that a file has
 _DEVICES = "/dev/null /dev/zero /dev/full /dev/tty /dev/ptmx /dev/pts".split()  # may always be written
@@ -1620,9 +1637,9 @@ def _landlock(files: int, network: int, writable: Words) -> bool:
         descriptor = os.open(path, os.O_PATH)  # type: ignore[attr-defined]  # Linux has it
         rule = struct.pack("=Qi", files if isdir(path) else _FILE_RIGHTS, descriptor)
         _tried(_ask_c, "syscall", 445, rules, 1, rule, 0)  # landlock_add_rule: not to a pipe, which needs none
-        os.close(descriptor)
+        close(descriptor)
     _ask_c("syscall", 446, rules, 0)  # landlock_restrict_self
-    os.close(rules)
+    close(rules)
     return True
 
 
@@ -1866,7 +1883,7 @@ def _block(event: str, what: str, value: Any, hint: str = "", counts: bool = Tru
         pass  # at the end of the interpreter nothing can be imported any more
     line = line[:1990] + " reason=" + reason
     _Guarded.blocked += [event] * counts
-    _tried(os.write, _Guarded.trace, f"[hermetic] blocked {line}\n".encode("ascii", "backslashreplace"))
+    _tried(write, _Guarded.trace, f"[hermetic] blocked {line}\n".encode("ascii", "backslashreplace"))
     line = "blocked by hotenv: " + line + hint
     if event == "import":
         raise ImportError(line, name=value)
@@ -1914,7 +1931,7 @@ def _real(path: Any, dir_fd: int = -1, follow: bool = True) -> str:
 def _host(host: Any) -> str:
     # One spelling of a host: ASCII, lower case, no final dot. An address in any form that the system
     # takes becomes one of IPv6, without a zone: it has a colon, a name has none.
-    name: str = fsdecode(host).lower().rstrip(".").partition("%")[0]
+    name = fsdecode(host).lower().rstrip(".").partition("%")[0]
     try:
         if not name.isascii():
             name = name.encode("idna").decode()
@@ -2008,9 +2025,9 @@ def _carry(env: Any) -> None:
     # Set the two variables that guard a child. Guards that add to ours stay as they are.
     if not env.get("HOTENV_GUARDS", "").startswith(_Guarded.text + "\n\n"):
         env["HOTENV_GUARDS"] = _Guarded.text
-    places = [_Guarded.home, *env.get("PYTHONPATH", "").split(os.pathsep)]
+    places = [_Guarded.home, *env.get("PYTHONPATH", "").split(pathsep)]
     # An empty one would be the current directory.
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, dict.fromkeys(places)))
+    env["PYTHONPATH"] = pathsep.join(filter(None, dict.fromkeys(places)))
 
 
 def _uncaught(kind: Any, error: Any, trace: Any) -> None:
@@ -2035,9 +2052,7 @@ try:
         raise RuntimeError("it is no CPython 3.8 or later")
     if not hasattr(sys, "_hotenv"):
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-        sys.dont_write_bytecode, kept = False, sys.dont_write_bytecode
         import hotenv
-        sys.dont_write_bytecode = kept
         hotenv._Guarded.text, hotenv._Guarded.home = os.environ["HOTENV_GUARDS"], sys.path[0]
         hotenv._guard()
         sys._hotenv = hotenv._become
@@ -2093,7 +2108,7 @@ def _become(kind: str, argv: Words) -> NoReturn:
 # ignores PYTHONPATH is started on the loader. What belongs to this very environment runs in this process, unless that
 # has held a session's values. All else is a program: the kernel alone must be able to hold its guards.
 
-_GUARDS_KEPT = 7 * 86400  # seconds; on an older version; then it can start no more children
+_GUARDS_KEPT = 7 * 86400  # seconds that another version's stays; then what it guards starts no children
 # Each guard with what opens it again: all that no lower source can choose, once it is on.
 _ALLOWANCES = {"no-network": "no-network allow-localhost allow-domain", "no-subprocess": "no-subprocess",
                "strict-imports": "strict-imports", "fs-readonly": "fs-readonly fs-write"}
@@ -2118,12 +2133,13 @@ def _absolute(word: str) -> str:
 def _guard_words(asked: Namespace) -> Words:
     # The guards of all sources, highest first. They add up; but no allowance counts below the highest source that
     # has its guard: a file in a checkout cannot open what the command line closed.
+    _find_marker()  # raises in a removed directory
     flags = os.environ.get("HERMETIC_FLAGS", "").split()
     flags += map("--profile={}".format, os.environ.get("HERMETIC_PROFILE", "").replace(",", " ").split())
     if root := os.environ.get("HERMETIC_FS_ROOT"):
         flags.append("--fs-readonly=" + root)
     sources, words, closed = [asked], [], set()  # closed is what no lower source can open, nor choose
-    for where, given in ("HERMETIC_FLAGS", flags), ("the configuration file", _config_flags()):
+    for where, given in ("HERMETIC_FLAGS", flags), ("pyproject.toml or HERMETIC.toml", _config_flags()):
         if given:  # else a parser would be made for nothing, and takes a millisecond
             sources.append(_parser("hermetic", where=where).parse_args(given))
     for source in sources:
@@ -2142,8 +2158,9 @@ def _config_flags() -> Words:
     for path in filter(exists, ("pyproject.toml", "HERMETIC.toml")):
         try:
             text = _content(path).decode()
-            if path == "pyproject.toml" and not re.search(r"(?m)^[^#=\n]*hermetic", text):
-                continue  # parsing takes 8 ms
+            if path == "pyproject.toml" and not re.search(
+                    r"""(?m)^[^#=\n]*hermetic|^[^#\n]*hermetic["']?\s*[].=]""", text):
+                continue  # parsing takes 8 ms, and Python 3.11
             import tomllib  # type: ignore[import-not-found]  # where it is older than 3.11
             table = tomllib.loads(text)
             table = table if path == "HERMETIC.toml" else table.get("tool", {}).get("hermetic", {})
@@ -2154,7 +2171,7 @@ def _config_flags() -> Words:
                     if each:
                         flags.append("--" + name.replace("_", "-") + f"={each}" * (each is not True))
         except (ImportError, OSError, ValueError, AttributeError) as error:
-            raise _usage(f"cannot take guards from {path} (Python 3.11 can): {_shown(str(error))}") from None
+            raise _usage(f"cannot take guards from {path} (TOML, from Python 3.11 on): {_shown(str(error))}") from None
     return flags
 
 
@@ -2187,7 +2204,7 @@ def _run_hermetic(guards: Words, target: Words, env: Values,
         hard -= (hard - GUARD_SIGN) % 4096
         if hard < 0:
             raise HotenvError(1, "`ulimit -q` is too low: it is what tells a session who is under guards")
-        resource.setrlimit(resource.RLIMIT_MSGQUEUE, (hard, hard))
+        _tried(resource.setrlimit, resource.RLIMIT_MSGQUEUE, (hard, hard))  # refused to the guarded, who have it
     if kind not in ("program", "python"):
         if secrets is None and not sys.flags.no_site + sys.flags.ignore_environment:  # as -S, -E and -I have it
             raise _Afterwards(_run_here, kind, argv, guards)
@@ -2200,18 +2217,18 @@ def _run_hermetic(guards: Words, target: Words, env: Values,
 def _guard_in_kernel(guards: Words, path: bytes, python: bool) -> None:
     # Have the kernel hold what it can, for good. A Python has its hook for the rest; else it is refused. Only `path`
     # can be executed: its address then means nothing more.
-    values, rules = _by_name(guards), ["io_uring_setup"]
+    values, rules = _by_name(guards), ["io_uring_setup", *_KEEPS_SIGN]
     left = _ALLOWANCES.keys() & values.keys()
     allowed = {"allow-localhost", "allow-domain"} & values.keys()
     held = left - {"strict-imports", "no-network" if allowed else ""}  # the kernel sees no addresses
     try:
-        if not held or sys.platform != "linux" or sys.maxsize < 1 << 32:
+        if not left or sys.platform != "linux" or sys.maxsize < 1 << 32:
             raise OSError  # as an old kernel does
         _ask_c("prctl", 38, 1, 0, 0, 0)  # no_new_privs
         if "fs-readonly" in held:
             given = values.get("fs-write", [])  # one still to be made opens its directory
             there = [each if exists(each) else dirname(each) for each in given]
-            writable = [_Guarded.home + "/__pycache__", *there, *_DEVICES, *_OF_THE_CALLER]
+            writable = [*there, *_DEVICES, *_OF_THE_CALLER]
             if not _tried(_landlock, _WRITE_RIGHTS, 0, writable):
                 held.remove("fs-readonly")
             if not given:
@@ -2233,7 +2250,7 @@ def _guard_in_kernel(guards: Words, path: bytes, python: bool) -> None:
     if python:
         text = ", ".join(sorted(left - {"strict-imports"}))  # that is said in its name
         if text and "trace" in guards:
-            os.write(2, f"[hermetic] for Python code only: {text}\n".encode())
+            write(2, f"[hermetic] for Python code only: {text}\n".encode())
         return
     if values.get("fs-readonly", ["/"])[-1] != "/":
         left.add("fs-readonly=PATH")
@@ -2256,28 +2273,35 @@ def _run_here(kind: str, argv: Words, guards: Words) -> NoReturn:
 
 
 def _place_loader() -> str:
-    # A directory that is closed to the guarded, with the loader, a copy of some rooms, and Python's .pyc of both.
+    # A directory that is closed to the guarded, with the loader and a copy of some rooms, compiled for this Python: with
+    # --fs-readonly the guarded cannot.
     import zlib
     source = _content(__file__)  # by its path: shellenv's function gives a module no loader
     runtime = _runtime_dir()
     home = f"{runtime}/guards-{zlib.crc32(source):08x}"
-    there = _tried(os.listdir, home) or ()
-    if not {"__pycache__", "hotenv.py", "sitecustomize.py"} <= {*there}:  # a cleaner of /tmp may take any of them
+    needed = {"__pycache__", "hotenv.py", "sitecustomize.py"}
+    if not needed.issubset(_tried(listdir, home) or ()):  # a cleaner of /tmp may take any of them
+        import py_compile
         import shutil
         header, *rooms = source.split(b"\n# ==== ")
-        needed = (b"limits", b"environment", b"redaction", b"kernel", b"hermetic =")  # these call no others in there
-        text = b"\n# ==== ".join([header, *[room for room in rooms if room.startswith(needed)]])
-        files = {"hotenv.py": text, "sitecustomize.py": _LOADER}
+        copied = (b"limits", b"environment", b"redaction", b"kernel", b"hermetic =")  # these call no others in there
+        text = b"\n# ==== ".join([header, *[room for room in rooms if room.startswith(copied)]])
         for entry in os.scandir(runtime):
-            if entry.name.startswith("guards-") and entry.stat().st_mtime < time.time() - _GUARDS_KEPT:
-                shutil.rmtree(entry.path, ignore_errors=True)  # another start may clear it too
+            found = entry.name.startswith("guards-") and _tried(entry.stat)  # another start may clear it too
+            if found and found.st_mtime < time.time() - _GUARDS_KEPT:
+                shutil.rmtree(entry.path, ignore_errors=True)
         os.makedirs(home + "/__pycache__", 0o700, exist_ok=True)
-        for name in files:
-            with open(f"{home}/{name}.{getpid()}", "wb") as file:
-                file.write(files[name])
-            os.replace(file.name, home + "/" + name)  # whole, for one that starts meanwhile
+        for name, content in ("hotenv.py", text), ("sitecustomize.py", _LOADER):
+            aside = f"{home}/{name}.{getpid()}"
+            try:
+                with open(aside, "wb") as file:
+                    file.write(content)
+                os.replace(aside, home + "/" + name)  # whole, for one that starts meanwhile
+            finally:
+                _tried(unlink, aside)  # the disk was full
+            py_compile.compile(home + "/" + name)
     if "HOTENV_GUARDS" not in os.environ:  # else it is sealed
-        os.utime(home)  # in use
+        utime(home)  # in use
     return home
 
 
@@ -2437,14 +2461,14 @@ def _load_policy(policy: Any) -> Fields:
     # `{"allow": [...], "deny": [...]}` from a file, or as it is. An empty list `allow` allows nothing; none, all.
     import json
     try:
-        given: Fields = json.loads(_content(policy)) if isinstance(policy, str) else policy
+        given = json.loads(_content(policy)) if isinstance(policy, str) else policy
         for name, words in given.items():
             "".join(words)  # TypeError: not each of them is one
             if isinstance(words, str) or name not in ("allow", "deny"):
                 raise ValueError
         return given
     except OSError as error:
-        raise _system_error(error, "cannot read the policy " + _shown(str(policy))) from None
+        raise _system_error(error, "cannot read the policy " + _shown(policy)) from None
     except (ValueError, TypeError, AttributeError, RecursionError):
         pass  # what is said below
     raise _usage('a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
@@ -2631,10 +2655,10 @@ def _family(shell: int, spared: list[int] | None) -> dict[int, bytes]:
     # All live processes below the shell but the jobs in `spared`, or (None) of its session; names.
     rows: Any = []  # the ids of process, parent, group and, on Linux, session; its name
     if isdir("/proc/self"):
-        for number in filter(str.isdigit, os.listdir("/proc")):
-            stat = _tried(_content, f"/proc/{number}/stat") or b") X"  # it has ended meanwhile
-            name, _, about = stat.rpartition(b")")
-            state, *others = about.split()[:4]
+        for number in filter(str.isdigit, listdir("/proc")):
+            row = _tried(_content, f"/proc/{number}/stat") or b") X"  # it has ended meanwhile
+            name, _, rest = row.rpartition(b")")
+            state, *others = rest.split()[:4]
             if state not in b"ZX":
                 rows.append([int(number), *map(int, others), name])
     else:
@@ -2668,16 +2692,16 @@ class _Shell:
         hear = None
         if signal.getsignal(SIGINT) == SIG_IGN:  # as behind a `&`: it would stay so
             hear = functools.partial(signal.signal, SIGINT, SIG_DFL)
-        # Each pipe from the shell has a tap. bytes go to its sink until a mark comes, then to that
+        # Each pipe from the shell has a tap. Bytes go to its sink until a mark comes, then to that
         # mark's; marks are dropped. They stand in the order in which they come. What may be the
         # beginning of one is held.
         self._selector = selectors.PollSelector()
         taps, ends = [], []
         with ExitStack() as ours, ExitStack() as theirs:
             for _ in range(2 if remote else 3):  # not by Popen: on older Pythons it leaks some when there are no more
-                near, far = os.pipe()
-                ours.callback(os.close, near)
-                theirs.callback(os.close, far)
+                near, far = pipe()
+                ours.callback(close, near)
+                theirs.callback(close, far)
                 _tried(fcntl.fcntl, near, 1031, _SHELL_PIPE)  # F_SETPIPE_SZ, within a quota
                 taps.append(SimpleNamespace(open=True, sink=_Kept(0), marks={}, held=b""))
                 ends.append(far)
@@ -2691,14 +2715,14 @@ class _Shell:
                 stderr=DEVNULL, cwd="/", env={}, start_new_session=True))
             ours.callback(guard.kill)  # this one first: a pid that is free may be a stranger's
             self.close = ours.pop_all().close
-        os.set_blocking(self.process.stdin.fileno(), False)  # type: ignore[union-attr]
+        set_blocking(self.process.stdin.fileno(), False)  # type: ignore[union-attr]
         self.out, self.err, self.notes = (*taps, taps[0])[:3]
         self.arrange = _SHELL_THERE if remote else _SHELL_HERE % ends[2]  # what it is to do first
 
     def move(self, seconds: float) -> None:
         # Read once what is there, all that a pipe can hold, and wait at most so long for it.
         for key, _ in self._selector.select(seconds):
-            tap, piece = key.data, os.read(key.fd, _SHELL_PIPE)
+            tap, piece = key.data, read(key.fd, _SHELL_PIPE)
             data, tap.held = tap.held + piece, b""
             for mark in [*tap.marks]:
                 before, found, after = data.partition(mark)
@@ -2743,6 +2767,7 @@ class _Shell:
         # the command), or notices its end: once only bash is left of what was told, it and what is new get another.
         shell, spared = self.process.pid, [pid for pid in jobs if _tried(os.getpgid, pid)]
         told: Any = set()
+        kill(shell, SIGCONT)  # somebody may have stopped it
         if not self.wait_for(job.begin, monotonic() + _SHELL_CONNECT):
             return False
         for _ in range(8):
@@ -2755,7 +2780,7 @@ class _Shell:
                     os.killpg(shell, SIGINT)
                 for pid in (shell, *family):  # it may have ended, or be root's by sudo
                     if spared or _tried(os.getpgid, pid) != shell:
-                        _tried(os.kill, pid, SIGINT)
+                        _tried(kill, pid, SIGINT)
             self.unsent += b"\n\n__hotenv_end %s 124\n" % job.nonce
             deadline = monotonic() + _SHELL_GRACE / 8
         return self.wait_for(job.end, deadline)
@@ -2765,7 +2790,7 @@ class _Job:
     # One command on its way, what has come back, and the marks around it.
 
     def __init__(self, room: int) -> None:
-        self.opening, self.nonce = [os.urandom(16).hex().encode() for _ in range(2)]
+        self.opening, self.nonce = [urandom(16).hex().encode() for _ in range(2)]
         self.begin = b"\0%s\n" % self.opening
         self.start, self.end = b"\0%s\0" % self.nonce, b"\0%s\n" % self.nonce
         self.out, self.err, self.record = _Kept(room), _Kept(room), _Kept(_SHELL_RECORD_MAX)
@@ -2815,9 +2840,9 @@ class ShellSession:
         self._cwd, self._farewell = cwd or ".", b""
         self.cwd = ""  # after the last command, masked, but for values that are absolute paths
         self._policy = _load_policy(policy or {})
-        self._name, self._count, self._audit = os.urandom(4).hex(), 0, audit
+        self._name, self._count, self._audit = urandom(4).hex(), 0, audit
         if audit is not None:
-            os.close(_open_private(audit, "audit file"))
+            close(_open_private(audit, "audit file"))
         self._redactor = Redactor(environment, no_mask)
         paths = [name for name, value in environment.items() if value.startswith("/")]  # no secret in a directory
         self._place = Redactor(environment, [*no_mask, *paths]) if paths else self._redactor
@@ -2877,7 +2902,7 @@ class ShellSession:
         or HotenvError where it cannot be sent or the audit not be written."""
         import threading
         limit = self._timeout if timeout is None else _time_limit(timeout)
-        if not _is_environment({"it": command}) or len(command) > _SHELL_COMMAND_MAX:
+        if not _is_environment({"it": command}) or len(_encoded(command)) > _SHELL_COMMAND_MAX:
             raise _usage("a command is at most 16 MiB, without NUL and lone surrogates")
         with self._lock:
             if self._busy:
@@ -2896,8 +2921,7 @@ class ShellSession:
         import shlex
         shown, begun = self._redactor(command), monotonic()
         self._count += 1
-        reason = self._redactor(_denied(self._policy, command))
-        if reason:
+        if reason := self._redactor(_denied(self._policy, command)):
             self._record("blocked", command=shown, reason=reason)
             raise PolicyDenied(EXIT_REFUSED, "the policy does not allow it: " + _shown(reason))
         self._record("start", command=shown)
@@ -3033,11 +3057,11 @@ class ShellSession:
             sleep(pause / 200)  # what is killed may wait for a processor
             family = _family(shell.process.pid, None)
             for pid in family:
-                _tried(os.kill, pid, SIGKILL)
+                _tried(kill, pid, SIGKILL)
             if not family:
                 break
         shell.close()
-        status: int = shell.process.returncode
+        status = shell.process.returncode
         return status if status >= 0 else 128 - status
 
 
@@ -3087,21 +3111,21 @@ class _McpServer:
         import json
         import threading
         self._options, self._output = options, os.dup(1)
-        os.dup2(2, 1)  # whatever prints, prints there
+        dup2(2, 1)  # whatever prints, prints there
         self._answers = json.loads(_MCP_ANSWERS % __version__)
         self._schemas = {tool["name"]: tool["inputSchema"] for tool in self._answers["tools/list"]["tools"]}
         if options.remote:
             self._schemas["session_open"]["properties"]["remote"] = {
                 "type": "string", "description": "where; default: this machine", "enum": sorted(options.remote)}
         self.shells: Fields = {}  # each has a `session`, once it is open, and the `path` of what is behind it
-        self._running: Fields = {}  # what cancels each open call, by its id as repr() has it
+        self.running: Fields = {}  # what cancels each open call, by its id as repr() has it
         self._count, self._writing = 0, threading.Lock()
 
     def take(self, line: bytes) -> None:
         # Answer a message, or have a thread do it.
         import json
         import threading
-        number = None
+        request_id = None
         try:
             try:
                 message = json.loads(line)
@@ -3114,40 +3138,40 @@ class _McpServer:
             if (fields.get("jsonrpc") != "2.0" or not isinstance(method, str)
                     or type(fields.get("id", 0)) not in (str, int)):
                 raise HotenvError(-32600, "no JSON-RPC 2.0 message: method is a string, id a string or an integer")
-            number = fields.get("id")
-            if number is None:
+            request_id = fields.get("id")
+            if request_id is None:
                 if method == "notifications/cancelled" and isinstance(params, dict):
-                    self._running.get(repr(params.get("requestId")), threading.Event()).set()
+                    self.running.get(repr(params.get("requestId")), threading.Event()).set()
             elif not isinstance(params, dict):
                 raise HotenvError(-32602, "params must be an object")
             elif method == "tools/call":
-                self._call(number, params)
+                self._call(request_id, params)
             elif method not in self._answers:
                 raise HotenvError(-32601, "no method " + _shown(method))
             else:
                 result = self._answers[method]
                 if method == "initialize" and params.get("protocolVersion") in _MCP_REVISIONS:
                     result = {**result, "protocolVersion": params["protocolVersion"]}
-                self._send(number, result=result)
+                self._send(request_id, result=result)
         except HotenvError as error:
             if error.code > 0:
-                self._tell(number, str(error))
+                self._tell(request_id, str(error))
             else:
-                self._send(number, error={"code": error.code, "message": str(error)})
+                self._send(request_id, error={"code": error.code, "message": str(error)})
 
-    def _send(self, number: object, **answer: object) -> None:
+    def _send(self, request_id: object, **answer: object) -> None:
         import json
         with self._writing:
-            _write(self._output, json.dumps({"jsonrpc": "2.0", "id": number, **answer}) + "\n")
+            _write(self._output, json.dumps({"jsonrpc": "2.0", "id": request_id, **answer}) + "\n")
 
-    def _tell(self, number: object, content: object) -> None:
+    def _tell(self, request_id: object, content: object) -> None:
         # The result of a tool: one text, JSON unless it is a sentence about what went wrong.
         import json
         failed = isinstance(content, str)
         text = content if failed else json.dumps(content, ensure_ascii=False)
-        self._send(number, result={"content": [{"type": "text", "text": text}], "isError": failed})
+        self._send(request_id, result={"content": [{"type": "text", "text": text}], "isError": failed})
 
-    def _call(self, number: object, params: Fields) -> None:
+    def _call(self, request_id: object, params: Fields) -> None:
         import threading
         from concurrent.futures import ThreadPoolExecutor
         from types import SimpleNamespace
@@ -3161,14 +3185,14 @@ class _McpServer:
             if not expected:
                 raise _usage("there is no argument " + _shown(word))
             if word not in arguments:
-                raise _usage(f"the argument {word} is missing")
+                raise _usage("the argument " + word + " is missing")
             value = arguments[word]
             if (kinds.get(type(value)) != expected["type"] or value not in expected.get("enum", [value])
                     or word == "timeout" and not 0 < value <= expected["maximum"]):
                 raise _usage(f"the argument {word} must be as in {expected}")
         if name == "session_list":
-            return self._tell(number, [{"session": one.name, "where": one.where, "cwd": one.session.cwd}
-                                       for one in [*self.shells.values()] if one.session])
+            return self._tell(request_id, [{"session": one.name, "where": one.where, "cwd": one.session.cwd}
+                                           for one in [*self.shells.values()] if one.session])
         shell = self.shells.get(arguments.pop("session", ""))
         if name == "session_open":
             if len(self.shells) >= _MCP_SHELLS_MAX:
@@ -3181,9 +3205,9 @@ class _McpServer:
             raise _usage("that session is not open: see session_list, session_open")
         if name == "session_close":
             self.close(shell.name)
-            return self._tell(number, {"closed": shell.name})
-        stop = self._running[repr(number)] = threading.Event()
-        shell.thread.submit(self._work, number, shell, name, arguments, stop)
+            return self._tell(request_id, {"closed": shell.name})
+        stop = self.running[repr(request_id)] = threading.Event()
+        shell.thread.submit(self._work, request_id, shell, name, arguments, stop)
 
     def close(self, *names: str) -> None:
         # End these shells; what still waits for one finds it closed.
@@ -3192,7 +3216,7 @@ class _McpServer:
             if shell and shell.session:
                 shell.session.close()
 
-    def _work(self, number: object, shell: Any, name: str, arguments: Fields, stop: Any) -> None:
+    def _work(self, request_id: object, shell: Any, name: str, arguments: Fields, stop: Any) -> None:
         # Open it, or run a command in it. Either is a use of the hotenv session: if that has ended,
         # all that came from it ends too. A cancelled call ends as by a time limit, unanswered.
         options = self._options
@@ -3223,9 +3247,9 @@ class _McpServer:
             result = getattr(error, "strerror", None) or "internal error: " + type(error).__name__
         if not shell.session:
             self.close(shell.name)
-        self._running.pop(repr(number), None)
         if not stop.is_set():
-            self._tell(number, result)
+            self._tell(request_id, result)
+        self.running.pop(repr(request_id), None)
 
 
 def _serve_mcp(options: Namespace) -> NoReturn:
@@ -3237,24 +3261,28 @@ def _serve_mcp(options: Namespace) -> NoReturn:
         raise _usage("mcp: --remote takes NAME=CMD")
     _harden()
     if options.audit is not None:
-        os.close(_open_private(options.audit, "audit file"))
+        close(_open_private(options.audit, "audit file"))
     if isatty(0):
         _say(f"mcp: waiting for an agent's JSON lines on stdin, see: {_invocation()} help mcp (Ctrl-D ends it)")
     server = _McpServer(options)
 
     def leave(*_: object) -> NoReturn:
-        for each in _ENDS:
-            _signal.signal(each, SIG_IGN)
+        for signum in _ENDS:
+            _signal.signal(signum, SIG_IGN)
         server.close(*server.shells)
         os._exit(0)  # a thread may still wait for a client that does not read
 
-    for each in _ENDS:
-        _signal.signal(each, leave)
+    for signum in _ENDS:
+        _signal.signal(signum, leave)
+    _signal.signal(SIGCHLD, SIG_DFL)  # ignored, it loses a shell's exit status
     lines, whole = open(0, "rb"), True
     while line := lines.readline(_MCP_LINE_MAX):
         if whole and line.strip():
             server.take(line)
         whole = line.endswith(b"\n")  # of a line that is too long, the beginning is no JSON
+    give_up = monotonic() + LAST_WORDS
+    while server.running and monotonic() < give_up:  # what has been asked, and is quick, is answered
+        sleep(0.01)
     leave()
 
 
@@ -3269,7 +3297,7 @@ def _ask(question: str) -> str:
     import select
     import termios
     tty = _tried(os.open, "/dev/tty", O_RDWR | O_NOCTTY)
-    if tty is None or _tried(os.tcgetpgrp, tty) != os.getpgrp():
+    if tty is None or _tried(os.tcgetpgrp, tty) != getpgrp():
         raise HotenvError(EXIT_SYSTEM, "--prompt asks on a terminal, from its foreground")
     settings = termios.tcgetattr(tty)
     quiet = [*settings]
@@ -3281,17 +3309,17 @@ def _ask(question: str) -> str:
         blocked = pthread_sigmask(SIG_BLOCK, signals)
         try:
             termios.tcsetattr(tty, termios.TCSAFLUSH, quiet)
-            os.write(tty, _encoded(_shown(question) + ": "))
+            write(tty, _encoded(_shown(question) + ": "))
             while typed is None and not signals & _signal.sigpending():
                 if select.select(*awaited)[0]:
-                    typed = os.read(tty, 1 << 16)  # a line, as the terminal waits for its end
+                    typed = read(tty, 1 << 16)  # a line, as the terminal waits for its end
                     more = select.select(*awaited)[0]
             termios.tcflush(tty, termios.TCIFLUSH)  # half an answer is not for the shell
             termios.tcsetattr(tty, termios.TCSANOW, settings)
         except (OSError, termios.error):
             typed = b""  # the terminal has gone
         pthread_sigmask(SIG_SETMASK, blocked)  # here a signal ends or stops us
-    os.close(tty)
+    close(tty)
     if more or not typed.endswith(b"\n") or len(typed) > _LINE_MAX or b"\0" in typed:
         raise HotenvError(EXIT_INPUT, f"no answer to {_shown(question)}: one line under {_LINE_MAX} bytes, "
                                       "without NUL; pipe others into serve, in quotes")
@@ -3330,7 +3358,7 @@ def _exit_status(work: Callable[..., int], *args: Any) -> int:
     except _Afterwards as left:
         work, *rest = left.args
     except (HotenvError, OSError, MemoryError) as error:
-        _say(getattr(error, "strerror", str(error)) or "out of memory")
+        _say(getattr(error, "strerror", None) or str(error) or "out of memory")
         return getattr(error, "code", EXIT_SYSTEM)
     except KeyboardInterrupt:
         _die_of(SIGINT)
@@ -3346,7 +3374,7 @@ def _command(argv: Words) -> int:
     commands: Fields = {"serve": _serve, "run": _run, "dump": _dump, "status": _status, "stop": _stop,
                         "hermetic": _hermetic, "mcp": _serve_mcp, "shellenv": _shellenv}
     if not argv:
-        _tried(os.write, 2, _TOPICS["help"].encode())
+        _tried(write, 2, _TOPICS["help"].encode())
         return EXIT_USAGE
     name, topic = [*argv, "help"][:2]
     at = [*argv, "--"].index("--")
@@ -3403,18 +3431,18 @@ def _serve(options: Namespace) -> int:
         _signal.signal(SIGINT, SIG_DFL)  # nothing is there yet to clean up
     _signal.signal(SIGTERM, SIG_DFL)  # which ends a session even where it was ignored
     response = _read_response(options.prompt)
-    os.dup2(null, 0)
+    dup2(null, 0)
     if options.background:  # a child holds the session; we return when it is ready, or with what went wrong
-        news, report = os.pipe()
-        child = os.fork()  # before listen: clients see the credentials of who called that
+        news, report = pipe()
+        child = fork()  # before listen: clients see the credentials of who called that
         if child:
-            os.close(report)
-            message = os.read(news, PIPE_BUF).decode()
+            close(report)
+            message = read(news, PIPE_BUF).decode()
             if message and isatty(2) and not options.quiet:
                 _say(message)
-            return 0 if message else _as_it_ended(os.waitpid(child, 0)[1]) or EXIT_SYSTEM
+            return 0 if message else _as_it_ended(waitpid(child, 0)[1]) or EXIT_SYSTEM
         os.setsid()
-        os.dup2(report, 3)
+        dup2(report, 3)
         os.closerange(4, 1 << 16)  # a lock or a pipe of the caller's is not to be held
     frame = sys._getframe()
     while frame.f_back:
@@ -3432,7 +3460,7 @@ def _read_response(prompt: bool) -> bytes:
     import mmap
     shared = mmap.mmap(-1, MAX_RESPONSE)  # takes as much as is written, and goes when we return
     _signal.signal(SIGCHLD, SIG_DFL)  # ignored, it loses the exit status
-    child = prompt or os.fork()
+    child = prompt or fork()
     if not child:
         _tried(_ask_c, "prctl", 1, 9)  # PR_SET_PDEATHSIG: it does not outlive us
         os._exit(_exit_status(_read_environment, shared))
@@ -3440,7 +3468,7 @@ def _read_response(prompt: bool) -> bytes:
     import socket  # noqa: F401
     if prompt:
         _read_environment(shared, _ask)
-    elif status := os.waitpid(child, 0)[1]:  # it has said why
+    elif status := waitpid(child, 0)[1]:  # it has said why
         raise _Afterwards(_as_it_ended, status)
     return shared[:shared.find(b"\n", 0) + 1]  # one line; find would begin where we have written
 
@@ -3452,7 +3480,7 @@ def _read_environment(shared: mmap, prompt: Any = None) -> int:
         _say("type NAME=value lines, then Ctrl-D. All is seen; to hide a value: NAME=? and --prompt")
     data = bytearray()
     try:
-        while piece := os.read(0, 1 << 20):
+        while piece := read(0, 1 << 20):
             data += piece
             if len(data) > MAX_INPUT:
                 raise HotenvError(EXIT_INPUT, f"stdin has over {MAX_INPUT >> 20} MiB: the right file?")
@@ -3501,10 +3529,10 @@ def _hold(options: Namespace, response: bytes) -> int:
         message = (f"session {files.id} ready: {count} variable{'s' * (count != 1)}, "
                    f"idle timeout {_duration(options.timeout)}")
         if options.background:
-            os.write(3, message.encode())  # fails, and ends us, if the caller has gone
-            os.close(3)
-            os.dup2(output, 1)
-            os.dup2(output, 2)  # from here on, stderr is the log
+            write(3, message.encode())  # fails, and ends us, if the caller has gone
+            close(3)
+            dup2(output, 1)
+            dup2(output, 2)  # from here on, stderr is the log
             os.chdir("/")
         talks = isatty(2) and not options.quiet
         log = _Log(options)
@@ -3515,7 +3543,7 @@ def _hold(options: Namespace, response: bytes) -> int:
     except FileExistsError:
         raise _refusal() from None
     except OSError as error:
-        raise _system_error(error, "cannot serve from a socket in " + _shown(files.base)) from None
+        raise _system_error(error, "cannot serve this directory by a socket in " + _shown(files.base)) from None
     finally:
         if listener:
             listener.close()  # cleaning up needs a descriptor, and there may be no other left
@@ -3523,7 +3551,7 @@ def _hold(options: Namespace, response: bytes) -> int:
         for path in files.made * (not reason):  # of a start that failed, if nobody uses it
             _tried(os.rmdir, path)
     if talks:
-        log.add(f"hotenv: session {files.id} {reason}")
+        log.add("hotenv: session " + files.id + " " + reason)
     log.close()
     atexit.register(pthread_sigmask, SIG_BLOCK, _ENDS)  # deadly, as the interpreter goes
     return 0
@@ -3624,7 +3652,7 @@ def _look(session: _Session, peer_uid: int | None, about: Fields) -> None:
     # Notes what can be told of a session without asking it; raises why it is not live.
     about["socket"], link = session.path, session.path[:-len(".sock")]
     try:
-        about.update(directory=os.readlink(link), since=os.lstat(link).st_mtime)
+        about.update(directory=readlink(link), since=lstat(link).st_mtime)
         marker = join(about["directory"], MARKER)
         if _tried(_read_marker, marker) == session.path:
             about["marker"] = marker
@@ -3641,7 +3669,7 @@ def _look(session: _Session, peer_uid: int | None, about: Fields) -> None:
 def _all_sessions(options: Namespace) -> list[Any]:
     # Every session of ours that left a socket, live or dead.
     import glob
-    if options.socket:
+    if options.socket is not None:
         raise _usage("--all is every session, --socket names one: take either")
     paths = []
     for base in {_runtime_base(), f"/tmp/hotenv-{geteuid()}", f"/run/user/{geteuid()}/hotenv"}:
@@ -3697,7 +3725,7 @@ def _stop(options: Namespace) -> int:
             if options.all and error.code == EXIT_UNREACHABLE:
                 about: Fields = {"marker": ""}
                 _tried(_look, session, options.peer_uid, about)  # it tells where the marker is
-                _tried(os.unlink, about["marker"])
+                _tried(unlink, about["marker"])
                 _remove_socket(session.path)
             else:
                 _say(str(error))
@@ -3709,12 +3737,12 @@ def _end_session(session: _Session, peer_uid: int | None) -> None:
     shown, (sock, pid, state) = _shown(session.path), _server_of(session, peer_uid)
     if state:
         try:
-            os.kill(pid, SIGTERM)
-            os.kill(pid, SIGCONT)  # a stopped one would wait with its end
+            kill(pid, SIGTERM)
+            kill(pid, SIGCONT)  # a stopped one would wait with its end
         except ProcessLookupError:
             pass  # it has ended meanwhile
         except PermissionError:
-            raise HotenvError(EXIT_SYSTEM, f"who serves {shown} is not yours to end") from None
+            raise HotenvError(EXIT_SYSTEM, "not yours to end: who serves " + shown) from None
     elif exists(session.path):  # else it has just ended
         raise HotenvError(EXIT_SYSTEM, f"{shown} is forwarded, of another pid namespace, or hidden in /proc (process "
                                        f"{pid} answers): run `stop` where the session was started")
@@ -3723,7 +3751,7 @@ def _end_session(session: _Session, peer_uid: int | None) -> None:
     give_up = monotonic() + EXCHANGE_TIME
     while exists(session.path):
         if monotonic() > give_up:
-            raise HotenvError(EXIT_SYSTEM, f"the session at {shown} was told to end and has not")
+            raise HotenvError(EXIT_SYSTEM, "it was told to end and has not: the session at " + shown)
         sleep(0.005)
 
 
