@@ -48,8 +48,8 @@ from time import monotonic, sleep
 # For `run`, the C halves of these: with the public ones it costs 8 ms over the interpreter, when installed, not 2.
 import _signal  # type: ignore[import-not-found]
 import _socket
-from _signal import SIGABRT, SIGBUS, SIGCHLD, SIGCONT, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGKILL, SIGPIPE, SIGQUIT, SIGSEGV
-from _signal import SIGSTOP, SIGSYS, SIGTERM, SIGTRAP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH, SIGXFSZ
+from _signal import SIGABRT, SIGBUS, SIGCHLD, SIGCONT, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGKILL, SIGPIPE, SIGQUIT
+from _signal import SIGSEGV, SIGSTOP, SIGSYS, SIGTERM, SIGTRAP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH, SIGXFSZ
 from _signal import SIG_BLOCK, SIG_DFL, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK, pthread_sigmask
 # No number in JSON is ever wanted, so none is computed; `int` refuses NaN.
 _JSON_RULES: Fields = {"parse_int": len, "parse_float": len, "parse_constant": int, "strict": True,
@@ -487,8 +487,6 @@ def _mistake(text: str, pos: int) -> HotenvError:
 
 ESSENTIALS = ("PATH HOME SHELL USER LOGNAME TMPDIR TEMP TMP LANG LC_ALL LC_CTYPE TERM COLORTERM "
               "FORCE_COLOR NO_COLOR CI NODE_OPTIONS").split()
-if os.name == "nt":
-    ESSENTIALS = "SYSTEMROOT APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) COMSPEC PATHEXT".split()
 
 
 def resolve_env(entries: Env | Iterable[tuple[str, Any]], host: Env,
@@ -1118,7 +1116,7 @@ class _Session:
 
     def unreachable(self, error: OSError) -> HotenvError:
         told = {errno.ENOENT: "there is no such socket", errno.ECONNREFUSED: "nobody answers there any more"}
-        why = told.get(error.errno or 0, error.strerror or "no answer in time (its process is stopped? `fg`, or `stop`)")
+        why = told.get(error.errno or 0, error.strerror or "no answer in time (is it stopped? `fg`, or `stop`)")
         return HotenvError(EXIT_UNREACHABLE, f"cannot reach the session at {_shown(self.path)}: {why}; {self.advice}")
 
 
@@ -2273,8 +2271,8 @@ def _run_here(kind: str, argv: Words, guards: Words) -> NoReturn:
 
 
 def _place_loader() -> str:
-    # A directory that is closed to the guarded, with the loader and a copy of some rooms, compiled for this Python: with
-    # --fs-readonly the guarded cannot.
+    # A directory that is closed to the guarded: with the loader, and a copy of some rooms, compiled for this Python, as
+    # the guarded cannot do it under --fs-readonly.
     import zlib
     source = _content(__file__)  # by its path: shellenv's function gives a module no loader
     runtime = _runtime_dir()
@@ -2373,12 +2371,13 @@ def _is_python(path: str) -> bool:
 
 # ==== policy ==========================================================================================================
 # Which commands shell text has, and whether an agent may run them. Knows nothing of a shell that runs.
+#
 # What a policy looks at: tokens of shell text, and a state. In `go` a command or a reserved word may come, in
 # `command` no reserved one, in `rest` arguments, in `loop` what `for` has. It knows no more of the grammar than
 # everyday lines need: what may mean something else is refused, `case` too.
 _POLICY_DEPTH = 50  # quotes and substitutions within each other: more is no everyday line
 _POLICY_PLAIN = r"""[^`$"'\\<>#;&()] | \$(?!\() | \\. | '[^']*' | "(?: [^"`$\\] | \\. | \$(?!\() )*" """
-_POLICY_TEXT = r"""\\[^`\n] | \$\{[^{}()`$"'\\]*\} | \$\(\([^()`$"'\\]*\)\)"""
+_POLICY_TEXT = r"""\\[^`\n] | \$\{(?![^}]*@P)[^{}()`$"'\\]*\} | \$\(\([^()`$"'\\]*\)\)"""
 _POLICY_QUOTED = rf"""(?xs)
   (?P<text> {_POLICY_TEXT} | \\\n | \$(?![({{]) | [^"`$\\]+ ) | (?P<opens> ` | \$\( ) | (?P<closes> ")"""
 _POLICY_TOKEN = rf"""(?xs)
@@ -3823,20 +3822,22 @@ old one, some containers) a Python has its hook alone, as --trace says; others a
   start something. A script of `#!/usr/bin/env node`: -- node script.js.
 --fs-readonly[=PATH], --fs-write PATH. Kernel: writing (Linux 6.2), but below --fs-write, to
   /dev/null and its like, /dev/shm, stdout, stderr; without --fs-write chmod and chown too.
-  Hook: reads outside PATH (=/ allows all; sqlite's ATTACH is not seen); others take =/ alone.
-Any guard: sessions do not answer, sudo gains nothing, 32-bit programs are killed. Children drop
-the hook, not the kernel's part, by PYTHONPATH=... in a shell, `python -I`, -E or -S, `env -i`,
-or as another user. Code that looks for the hook can get round it. Exit status 2: the first
-process's hook blocked something, even if the program went on; its own may be 2, too. What only
-the kernel refused, a child was refused, or came before an exec does not show. Targets: a
-command, a path, `python3 ...`, module, pkg.module:callable.
+  Hook: reads outside PATH (=/ allows all; sqlite's ATTACH and readline are not seen); others
+  take =/ alone.
+Any guard: sessions do not answer, sudo gains nothing, 32-bit programs are killed, nobody sets
+`ulimit -q`. Children drop the hook, not the kernel's part, by PYTHONPATH=... in a shell,
+`python -I`, -E or -S, `env -i`, or as another user. Code that looks for the hook can get round
+it. Exit status 2: the first process's hook blocked something, even if the program went on; its
+own may be 2, too. What only the kernel refused, a child was refused, or came before an exec
+does not show. Targets: a command, a path, `python3 ...`, module, pkg.module:callable.
 """, "mcp": r"""Shells for an agent that must not see the values. When their session has ended, the
 next call closes them all. Revisions 2024-11-05 to 2025-11-25. For .mcp.json, Claude Desktop,
 Cursor, Gemini CLI (VS Code: "servers", "type": "stdio"):
     {"mcpServers": {"hotenv": {"command": "sh",
         "args": ["-c", "cd /path/to/project && exec python3 hotenv.py mcp"]}}}
 --policy: {"allow": ["git", "make"], "deny": ["sudo"]}, or one of them: first words of all
-simple commands; what cannot be told apart ($CMD, case) is refused. Advice: make runs anything.
+simple commands; what cannot be told apart ($CMD, case) is refused. Advice: make runs anything,
+and so does a variable in arithmetic.
 --audit: masked, 0600, through no link; a command whose start cannot be written does not run.
 --remote web="ssh -T web.example": where else the agent may open a shell.
 Commands have no terminal and an empty stdin. A time limit (30 s) is one Ctrl-C, and 2 s later a
