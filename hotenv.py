@@ -3053,7 +3053,7 @@ class ShellSession:
             return 0
         shell.process.send_signal(SIGSTOP)
         for pause in range(20):  # a second at most, until nothing is left: more can only be another user's
-            sleep(pause / 200)  # what is killed may wait for a processor
+            sleep(pause * pause / 2500)  # what is killed may wait for a processor
             family = _family(shell.process.pid, None)
             for pid in family:
                 _tried(kill, pid, SIGKILL)

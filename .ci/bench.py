@@ -910,6 +910,7 @@ def main() -> int:
     options = parser.parse_args()
     for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, give_up)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # behind `&` it is ignored, and shells start otherwise
     with tempfile.TemporaryDirectory(prefix="hotenv-bench-") as directory:
         bench = Bench(os.path.abspath(options.hotenv), os.path.realpath(directory), options.quick, options.peers)
         rows = measure(bench, options.only)
