@@ -2104,7 +2104,8 @@ def _become(kind: str, argv: Words) -> NoReturn:
 # Owns the way in: the guards asked for, and which of them the kernel holds; what a target is, how it is started.
 # A Python is started as by itself: PYTHONPATH brings in the loader, which guards it before its first line. One that
 # ignores PYTHONPATH is started on the loader. What belongs to this very environment runs in this process, unless that
-# has held a session's values. All else is a program: the kernel alone must be able to hold its guards.
+# has held a session's values. All else is a program: the kernel alone must be able to hold its guards. It is long, in
+# lines that session files leave over.
 
 _GUARDS_KEPT = 7 * 86400  # seconds that another version's stays; then what it guards starts no children
 # Each guard with what opens it again: all that no lower source can choose, once it is on.
@@ -3836,8 +3837,7 @@ Cursor, Gemini CLI (VS Code: "servers", "type": "stdio"):
     {"mcpServers": {"hotenv": {"command": "sh",
         "args": ["-c", "cd /path/to/project && exec python3 hotenv.py mcp"]}}}
 --policy: {"allow": ["git", "make"], "deny": ["sudo"]}, or one of them: first words of all
-simple commands; what cannot be told apart ($CMD, case) is refused. Advice: make runs anything,
-and so does a variable in arithmetic.
+simple commands; what is unclear ($CMD, case) is refused. Advice: make and $((x)) run anything.
 --audit: masked, 0600, through no link; a command whose start cannot be written does not run.
 --remote web="ssh -T web.example": where else the agent may open a shell.
 Commands have no terminal and an empty stdin. A time limit (30 s) is one Ctrl-C, and 2 s later a
