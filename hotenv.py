@@ -38,11 +38,12 @@ import errno
 import os
 import time
 from os import O_APPEND, O_CREAT, O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDWR, O_TRUNC, O_WRONLY
-from os import close, dup2, fork, fsdecode, fsencode, fstat, getcwd, geteuid, getpgrp, getpid, isatty, kill, listdir
-from os import lstat, pathsep, pipe, read, readlink, rename, set_blocking, setpgid, umask, unlink, urandom, utime
-from os import waitpid, write
+from os import close, dup2, environ, fork, fsdecode, fsencode, fstat, getcwd, geteuid, getpgrp, getpid, isatty, kill
+from os import listdir, lstat, pathsep, pipe, read, readlink, rename, set_blocking, setpgid, umask, unlink, urandom
+from os import utime, waitpid, write
 from os.path import abspath, basename, dirname, exists, isdir, isfile, join, lexists, realpath, samestat
 from stat import S_ISLNK, S_ISREG, S_ISSOCK
+from sys import executable
 from time import monotonic, sleep
 
 # For `run`, the C halves of these: with the public ones it costs 8 ms over the interpreter, when installed, not 2.
@@ -350,7 +351,7 @@ def _parser(command: str, where: str = "") -> ArgumentParser:
             action.metavar = takes
             if action.dest == "words":  # a guard: all of them become words, as they are typed
                 action.const, action.type = action.const or typed[2:], f"{typed[2:]}={{}}".format
-            if f"({command})" in commands:
+            if "(" + command + ")" in commands:
                 action.help = argparse.SUPPRESS
     return parser
 
@@ -437,7 +438,7 @@ def _parse_entries(source: str | bytes) -> Iterator[tuple[str, Any]]:
             while close > 0 and (close - begin - len(text[begin:close].rstrip("\\"))) % 2:  # it is escaped
                 begin, close = close + 1, text.find(quote, close + 1)
             if close < 0:
-                reason = f"unterminated quote: the value of {name} starts here and never ends"
+                reason = "unterminated quote: the value of " + name + " starts here and never ends"
                 raise _dotenv_error(text, pos - 1, reason)
             opened, value, pos = pos - 1, text[pos:close], text.index("\n", close) + 1
             rest = text[close + 1:pos].lstrip()
@@ -565,7 +566,7 @@ def _ours(uid: int) -> bool:
 
 def _runtime_base() -> str:
     # $XDG_RUNTIME_DIR/hotenv; /tmp/hotenv-UID where that is unset, relative or somebody else's.
-    base = os.environ.get("XDG_RUNTIME_DIR", "")
+    base = environ.get("XDG_RUNTIME_DIR", "")
     found = _tried(os.stat, base)  # None: it is still to be made
     if not base.startswith("/") or "\n" in base or found and found.st_uid != geteuid():
         return f"/tmp/hotenv-{geteuid()}"
@@ -627,7 +628,7 @@ def _read_marker(path: str, directory: int | None = None) -> str:
         close(descriptor)
     except OSError as error:
         if not lexists(path):
-            raise HotenvError(EXIT_NO_SESSION, f"no session: {shown} has just gone") from None
+            raise HotenvError(EXIT_NO_SESSION, "no session: " + shown + " has just gone") from None
         raise _system_error(error, "cannot read " + shown) from None
     lines = [*filter(bytes.strip, content.split(b"\n"))]
     if len(lines) != 1 or not lines[0].startswith(b"socket=/") or b"\0" in content or len(content) > MAX_MARKER:
@@ -711,12 +712,12 @@ class _SessionFiles:
                     open(MARKER, "xb").close()
             rename(aside, MARKER)
             if (old and re.fullmatch(re.escape(self.base) + r"/[0-9a-f]{8}\.sock", old)
-                    and _tried(readlink, old[:-len(".sock")]) in (None, getcwd())):  # else the marker is a copy
+                    and _tried(readlink, old[:-5]) in (None, getcwd())):  # else the marker is a copy
                 _remove_socket(old)
         except FileExistsError:
             raise
         except OSError as error:
-            doing = f"cannot write {MARKER} here (serve elsewhere, and run here with --socket PATH)"
+            doing = "cannot write " + MARKER + " here (serve elsewhere, and run here with --socket PATH)"
             raise _system_error(error, doing) from None
         finally:
             _tried(unlink, aside)
@@ -755,7 +756,7 @@ def _remove_socket(path: str) -> None:
     # A session's socket, and the link beside it; no other kind of file, whatever its name.
     if (found := _tried(lstat, path)) and S_ISSOCK(found.st_mode):
         _tried(unlink, path)
-        _tried(unlink, path[:-len(".sock")])
+        _tried(unlink, path[:-5])  # less .sock
 
 
 def _open_private(path: str, what: str) -> int:
@@ -992,6 +993,7 @@ class _Server:
         # write (2), and until when.
         give_up, line, newline, rest = 0.0, b"", b"", b""
         try:
+            guarded = self.is_guarded(sock)  # now, while it is there: its pid may soon be another's
             while not newline and len(line) <= MAX_REQUEST:
                 try:
                     data = sock.recv(1 << 12, _socket.MSG_DONTWAIT)  # little: it is kept meanwhile
@@ -1004,7 +1006,7 @@ class _Server:
                 piece, newline, rest = data.partition(b"\n")
                 line += piece
                 self.unfinished += len(piece)
-            unsent, request = self.answer(sock, line, newline)
+            unsent, request = self.answer(guarded, line, newline)
             while unsent:
                 now = _now()
                 if now >= self.deadline:
@@ -1032,12 +1034,12 @@ class _Server:
             self.unfinished -= len(line)
             sock.close()
 
-    def answer(self, sock: socket.socket, line: bytes, newline: bytes) -> tuple[Any, Any]:
+    def answer(self, guarded: bool, line: bytes, newline: bytes) -> tuple[Any, Any]:
         # What to send, and what to log of a request that is served.
         try:
             if not newline or len(line) > MAX_REQUEST:
                 raise ValueError(f"a request is one line, with its newline, of at most {MAX_REQUEST >> 10} KiB")
-            if sys.platform == "linux" and self.is_guarded(sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED)):
+            if guarded:
                 raise ValueError("a program under guards gets no secrets but its own")
             return self.response, _decode_request(line, self.scan)
         except ValueError as error:
@@ -1045,16 +1047,19 @@ class _Server:
         except Exception:  # a bug of ours ends one request; what it says may hold what was sent
             return b'{"error":"INTERNAL","message":"this is a bug in hotenv"}\n', None
 
-    def is_guarded(self, pid: int) -> bool:
+    def is_guarded(self, sock: socket.socket) -> bool:
         # A guard of ours shows in RLIMIT_MSGQUEUE (12), which nothing else sets so. A pid of 0 is of another pid
         # namespace, where it cannot be told.
+        if sys.platform != "linux":
+            return False
+        pid = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED)
         try:
             hard = self.resource.prlimit(pid, 12)[1]
         except PermissionError:  # of another user or group: there it can be read
             words = (_tried(_content, f"/proc/{pid}/limits") or b"").partition(b"msgqueue size")[2].split()
             hard = int(words[1]) if words and words[1].isdigit() else 0
         except OSError:
-            return True  # who connected has gone: somebody else sits at its end
+            return True  # who connected has gone, and somebody else sits at its end
         return hard % 4096 == GUARD_SIGN
 
 
@@ -1149,7 +1154,7 @@ def fetch(command: str = "dump", args: Strings = (), socket_path: str | None = N
 def _locate(socket_path: str | None) -> _Session:
     if socket_path is not None:
         return _Session(socket_path, "without --socket the directory's is asked")
-    if path := os.environ.get("HOTENV_SOCKET"):
+    if path := environ.get("HOTENV_SOCKET"):
         return _Session(path, "`unset HOTENV_SOCKET` to find the directory's")
     advice = "start one with: " + _invocation() + " serve < secrets.env"
     if marker := _find_marker():
@@ -1602,11 +1607,11 @@ _COLUMNS = {"x86_64": 1, "aarch64": 2, "riscv64": 2}  # of the table below: whic
 # The words of a filter, each with its number on x86_64, and in the table that newer machines
 # share (9999: none): machines, instructions, verdicts (to refuse is to return an error's number),
 # system calls.
-_NUMBERS = ("x86_64 0xc000003e 9999 aarch64 9999 0xc00000b7 riscv64 9999 0xc00000f3 "
-            "load 0x20 0x20 mask 0x54 0x54 equal 0x15 0x15 above 0x35 0x35 end 6 6 "
-            "allowed 0x7fff0000 0x7fff0000 killed 0x80000000 0x80000000 EACCES 0x5000d 0x5000d ENOSYS 0x50026 0x50026 "
-            "socket 41 198 sendto 44 206 sendmsg 46 211 sendmmsg 307 269 clone 56 220 fork 57 9999 vfork 58 9999 "
-            "clone3 435 435 execve 59 221 execveat 322 281 io_uring_setup 425 425 setrlimit 160 164 prlimit64 302 261 ")
+_NUMBERS = ("x86_64 0xc000003e 9999 aarch64 9999 0xc00000b7 riscv64 9999 0xc00000f3 load 0x20 0x20 mask 0x54 0x54 "
+            "equal 0x15 0x15 above 0x35 0x35 end 6 6 allowed 0x7fff0000 0x7fff0000 killed 0x80000000 0x80000000 "
+            "ignored 0x50000 0x50000 EACCES 0x5000d 0x5000d ENOSYS 0x50026 0x50026 socket 41 198 sendto 44 206 "
+            "sendmsg 46 211 sendmmsg 307 269 clone 56 220 fork 57 9999 vfork 58 9999 clone3 435 435 execve 59 221 "
+            "execveat 322 281 io_uring_setup 425 425 setrlimit 160 164 prlimit64 302 261 ")
 _ATTRIBUTE_CALLS = (  # Landlock has no right for these
     "chmod 90 9999 fchmod 91 52 chown 92 9999 fchown 93 55 lchown 94 9999 fchownat 260 54 fchmodat 268 53 fchmodat2 "
     "452 452 utime 132 9999 utimes 235 9999 futimesat 261 9999 utimensat 280 88 setxattr 188 5 lsetxattr 189 6 "
@@ -1621,7 +1626,8 @@ _NO_SUBPROCESS = "clone 16 0x10000 0x10000|clone|clone3|fork|vfork|execve|execve
 # What a session tells the guarded by, RLIMIT_MSGQUEUE (12): nobody may set it, but read it.
 _KEEPS_SIGN = """setrlimit 16 8 0|setrlimit 16 4 0|setrlimit 16 1 1|setrlimit 16 2 2|setrlimit|prlimit64 24 8 0|\
 prlimit64 24 4 0|prlimit64 24 1 1|prlimit64 24 2 2|prlimit64 32 0xffffffff 0 36 0xffffffff 0|prlimit64""".split("|")
-_UNKNOWN = ("clone3", "io_uring_setup")  # libc takes clone instead; sockets can be made by the other without a call
+# libc takes clone instead; by io_uring sockets can be made without a call; su and sudo set all limits, or give up.
+_VERDICTS = {"clone3": "ENOSYS", "io_uring_setup": "ENOSYS", "setrlimit": "ignored", "prlimit64": "ignored"}
 _WRITE_RIGHTS, _FILE_RIGHTS = 0x7FF2, 0x4002  # all that change anything (Linux 6.2); those that a file has
 _DEVICES = "/dev/null /dev/zero /dev/full /dev/tty /dev/ptmx /dev/pts".split()  # may always be written
 _OF_THE_CALLER = "/dev/shm /dev/stdout /dev/stderr".split()  # shm: locks of multiprocessing; the others may be files
@@ -1658,7 +1664,7 @@ def _seccomp(rules: Words) -> None:
     program = f"load 0 0 4 equal 1 0 {machine} end 0 0 killed load 0 0 0 above 0 1 0x40000000 end 0 0 killed "
     for rule in rules:
         name, *left = rule.split()  # three words a condition, which takes three instructions
-        verdict = "allowed" if left else "ENOSYS" if name in _UNKNOWN else "EACCES"
+        verdict = "allowed" if left else _VERDICTS.get(name, "EACCES")
         program += f"load 0 0 0 equal 0 {len(left) + 1} {name} "
         while left:
             place, bits, value, *left = left
@@ -1761,7 +1767,7 @@ class _Guarded:
         # Nothing but TCP, as in the kernel: it would not see where a datagram goes.
         strict = self.network and not self.localhost and not self.suffixes
         if strict and family in _INTERNET and kind & 15 != _socket.SOCK_STREAM:
-            _block(event, "no-network type", f"{kind}")
+            _block(event, "no-network type", str(kind))
 
     def on_lookup(self, event: str, host: Any, *_: Any) -> None:
         host = host[0] if isinstance(host, tuple) else host
@@ -1829,7 +1835,7 @@ class _Guarded:
             _block(event, "no-subprocess argv", argv, counts=argv != ["uname", "-p"])
         if not exists(_Guarded.home + "/sitecustomize.py"):
             _block(event, "hermetic path", _Guarded.home, " (the files that guard a child are gone)")
-        for env in (os.environ, *args):  # whatever environment the program makes for a child
+        for env in (os.environ, *args):  # whatever environment the program makes for a child, or puts there
             if hasattr(env, "keys") and env is not os.environb:
                 for name in {b"HOTENV_GUARDS", b"PYTHONPATH"} & set(env):  # would come before ours
                     env[fsdecode(name)] = fsdecode(env.pop(name))
@@ -1903,7 +1909,7 @@ def _traced(value: Any) -> str:
     text = re.sub(rf"(?i)((?<![^\0])-{_SECRET}\0|(?<![\w-]){_SECRET}(?:\s*[=:]\s*|\s+))[^\0]+", r"\1***", text)
     text = re.sub(r"://[^/\s@\0]*@", "://***@", text)
     line = ",".join(map(repr, text.split("\0")))
-    return f"[{line}]" if several else re.sub(r"^'([^ \\]*)'$", r"\1", line)
+    return "[" + line + "]" if several else re.sub(r"^'([^ \\]*)'$", r"\1", line)
 
 
 def _roots(paths: Words) -> tuple[str, ...]:
@@ -1988,7 +1994,7 @@ def _guard() -> None:
     values = _by_name(_Guarded.text.split("\n"))
     if "sealed" not in values:
         raise RuntimeError("HOTENV_GUARDS is damaged")
-    _Guarded.environment = dict(os.environ)
+    _Guarded.environment = dict(environ)
     sys.dont_write_bytecode |= "fs-readonly" in values
     if "trace" in values:
         import fcntl
@@ -2016,13 +2022,14 @@ def _guard() -> None:
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _uncaught
     sys.modules.pop("hotenv", None)  # what stays importable is emptied before the program's end
-    _carry(os.environ)
+    _carry(environ)
 
 
 def _carry(env: Any) -> None:
     # Set the two variables that guard a child. Guards that add to ours stay as they are.
     if not env.get("HOTENV_GUARDS", "").startswith(_Guarded.text + "\n\n"):
         env["HOTENV_GUARDS"] = _Guarded.text
+    env.pop("PYTHONPYCACHEPREFIX", None)  # what lies there is not sealed
     places = [_Guarded.home, *env.get("PYTHONPATH", "").split(pathsep)]
     # An empty one would be the current directory.
     env["PYTHONPATH"] = pathsep.join(filter(None, dict.fromkeys(places)))
@@ -2133,9 +2140,9 @@ def _guard_words(asked: Namespace) -> Words:
     # The guards of all sources, highest first. They add up; but no allowance counts below the highest source that
     # has its guard: a file in a checkout cannot open what the command line closed.
     _find_marker()  # raises in a removed directory
-    flags = os.environ.get("HERMETIC_FLAGS", "").split()
-    flags += map("--profile={}".format, os.environ.get("HERMETIC_PROFILE", "").replace(",", " ").split())
-    if root := os.environ.get("HERMETIC_FS_ROOT"):
+    flags = environ.get("HERMETIC_FLAGS", "").split()
+    flags += map("--profile={}".format, environ.get("HERMETIC_PROFILE", "").replace(",", " ").split())
+    if root := environ.get("HERMETIC_FS_ROOT"):
         flags.append("--fs-readonly=" + root)
     sources, words, closed = [asked], [], set()  # closed is what no lower source can open, nor choose
     for where, given in ("HERMETIC_FLAGS", flags), ("pyproject.toml or HERMETIC.toml", _config_flags()):
@@ -2158,7 +2165,7 @@ def _config_flags() -> Words:
         try:
             text = _content(path).decode()
             if path == "pyproject.toml" and not re.search(
-                    r"""(?m)^[^#=\n]*hermetic|^[^#\n]*hermetic["']?\s*[].=]""", text):
+                    r"""(?m)^[^#=\n]*hermetic|^(?![ \t]*\#).*hermetic["']?\s*[].=]""", text):
                 continue  # parsing takes 8 ms, and Python 3.11
             import tomllib  # type: ignore[import-not-found]  # where it is older than 3.11
             table = tomllib.loads(text)
@@ -2189,13 +2196,13 @@ def _run_hermetic(guards: Words, target: Words, env: Values,
     for word in filter(isfile, argv[:2]):
         place = dirname(realpath(word))
     # No guarded program may touch our directories, nor sessions that can be found from here.
-    sealed = [f"/tmp/hotenv-{geteuid()}", _runtime_dir(), os.environ.get("HOTENV_SOCKET"), socket_path,
+    sealed = [f"/tmp/hotenv-{geteuid()}", _runtime_dir(), environ.get("HOTENV_SOCKET"), socket_path,
               _tried(_read_marker, _find_marker())]
     words = ["sealed=" + abspath(path) for path in sealed if path]
     words += [*guards, "program=" + place, *map("secret={}".format, secrets or ())]
     if "\n" in "".join(words):
         raise HotenvError(1, "a path with a line break in it cannot be guarded")
-    _Guarded.text = (os.environ.get("HOTENV_GUARDS", "") + "\n\n" + "\n".join(words)).lstrip()
+    _Guarded.text = (environ.get("HOTENV_GUARDS", "") + "\n\n" + "\n".join(words)).lstrip()
     _carry(env)
     if sys.platform == "linux":
         import resource  # a session tells by a limit that we and all that we start are guarded
@@ -2203,11 +2210,11 @@ def _run_hermetic(guards: Words, target: Words, env: Values,
         hard -= (hard - GUARD_SIGN) % 4096
         if hard < 0:
             raise HotenvError(1, "`ulimit -q` is too low: it is what tells a session who is under guards")
-        _tried(resource.setrlimit, resource.RLIMIT_MSGQUEUE, (hard, hard))  # refused to the guarded, who have it
+        resource.setrlimit(resource.RLIMIT_MSGQUEUE, (hard, hard))
     if kind not in ("program", "python"):
         if secrets is None and not sys.flags.no_site + sys.flags.ignore_environment:  # as -S, -E and -I have it
             raise _Afterwards(_run_here, kind, argv, guards)
-        argv = [sys.executable, _Guarded.home + "/sitecustomize.py", kind, *argv]
+        argv = [executable, _Guarded.home + "/sitecustomize.py", kind, *argv]
     path = fsencode(argv[0])
     _guard_in_kernel(guards, path, kind != "program")
     _exec(argv, env, path)  # under --no-subprocess nothing else can be executed but by these very bytes
@@ -2278,8 +2285,10 @@ def _place_loader() -> str:
     source = _content(__file__)  # by its path: shellenv's function gives a module no loader
     runtime = _runtime_dir()
     home = f"{runtime}/guards-{zlib.crc32(source):08x}"
-    needed = {"__pycache__", "hotenv.py", "sitecustomize.py"}
-    if not needed.issubset(_tried(listdir, home) or ()):  # a cleaner of /tmp may take any of them
+    compiled = f"{home}/__pycache__/%s.{sys.implementation.cache_tag}.pyc"
+    sealed = "HOTENV_GUARDS" in environ
+    needed = {"hotenv.py", "sitecustomize.py"}  # a cleaner of /tmp may take any of them
+    if not needed.issubset(_tried(listdir, home) or ()) or not sealed and not exists(compiled % "hotenv"):
         import py_compile
         import shutil
         header, *rooms = source.split(b"\n# ==== ")
@@ -2290,16 +2299,17 @@ def _place_loader() -> str:
             if found and found.st_mtime < time.time() - _GUARDS_KEPT:
                 shutil.rmtree(entry.path, ignore_errors=True)
         os.makedirs(home + "/__pycache__", 0o700, exist_ok=True)
-        for name, content in ("hotenv.py", text), ("sitecustomize.py", _LOADER):
-            aside = f"{home}/{name}.{getpid()}"
+        for name, content in ("hotenv", text), ("sitecustomize", _LOADER):
+            path, aside = f"{home}/{name}.py", f"{home}/{name}.{getpid()}"
             try:
                 with open(aside, "wb") as file:
                     file.write(content)
-                os.replace(aside, home + "/" + name)  # whole, for one that starts meanwhile
+                rename(aside, path)  # whole, for one that starts meanwhile
             finally:
                 _tried(unlink, aside)  # the disk was full
-            py_compile.compile(home + "/" + name)
-    if "HOTENV_GUARDS" not in os.environ:  # else it is sealed
+            # Another Python may place it anew, for itself: the same, later.
+            py_compile.compile(path, compiled % name, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    if not sealed:
         utime(home)  # in use
     return home
 
@@ -2311,7 +2321,7 @@ def _resolve_target(target: Words, path: str) -> Words:
     if "/" not in name and ":" in name:
         return ["call", *target]
     # What this environment has comes first; but a Python is the one that PATH means.
-    places = path if _is_python(name) else dirname(sys.executable) + ":" + path
+    places = path if _is_python(name) else dirname(executable) + ":" + path
     found = _which(name, places)
     if not found and name.endswith(".py") and isfile(name):
         found = "./" + name
@@ -2333,7 +2343,7 @@ def _resolve_python(words: Words, path: str) -> Words:
     import re
     script, line = words[0], words  # line: what the kernel makes of them, by a script's first line
     if isdir(script) or script.endswith((".py", ".pyz")) and _content(script, 2) != b"#!":
-        line = [sys.executable, *words]  # ours for a Python program that has none
+        line = [executable, *words]  # ours for a Python program that has none
     elif not _is_python(script):
         text = fsdecode(_content(script, 4096))
         if first := re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(.+)", text):
@@ -2355,8 +2365,8 @@ def _resolve_python(words: Words, path: str) -> Words:
         import subprocess
         ask = [python, "-IS", "-c", "import sys; print(sys.executable)"]
         python = fsdecode(subprocess.run(ask, stdout=subprocess.PIPE).stdout).strip()
-    here = dirname(sys.executable)
-    if line[1:] == words and dirname(python) == here and os.path.samefile(python, sys.executable):
+    here = dirname(executable)
+    if line[1:] == words and dirname(python) == here and os.path.samefile(python, executable):
         return ["path", *words]
     if not isolated:  # it reads PYTHONPATH, and imports what lies there
         return ["python", python, *line[1:]]
@@ -2767,7 +2777,7 @@ class _Shell:
         # the command), or notices its end: once only bash is left of what was told, it and what is new get another.
         shell, spared = self.process.pid, [pid for pid in jobs if _tried(os.getpgid, pid)]
         told: Any = set()
-        kill(shell, SIGCONT)  # somebody may have stopped it
+        _tried(kill, shell, SIGCONT)  # somebody may have stopped it
         if not self.wait_for(job.begin, monotonic() + _SHELL_CONNECT):
             return False
         for _ in range(8):
@@ -3406,7 +3416,7 @@ def _meant(argv: Words) -> str:
     others = {"start": "serve", "up": "serve", "exec": "run", "end": "stop", "kill": "stop", "down": "stop"}
     near = difflib.get_close_matches(argv[0].lower(), [*_COMMANDS, "help", "version"], 1)
     name, rest = others.get(argv[0], "".join(near)), argv[1:]
-    if argv[0] == "--" or not name and _which(argv[0], os.environ.get("PATH", "")):
+    if argv[0] == "--" or not name and _which(argv[0], environ.get("PATH", "")):
         name, rest = "run", argv
     if not name:
         return f"there are {', '.join(_COMMANDS)}; see: {_invocation()} --help"
@@ -3495,7 +3505,7 @@ def _read_environment(shared: mmap, prompt: Any = None) -> int:
     if isatty(2):
         if not prompt and b'":"?' in response:  # as JSON writes it between a name and a value
             _say("a value that begins with `?` is taken as it is: to be asked for it, use --prompt")
-        if os.environ.get("HOTENV_SOCKET"):
+        if environ.get("HOTENV_SOCKET"):
             _say("HOTENV_SOCKET is set: `run` asks that session, not this one, until you unset it")
     shared.write(response)
     return 0
@@ -3650,7 +3660,7 @@ def _server_of(session: _Session, peer_uid: int | None) -> tuple[socket.socket, 
 
 def _look(session: _Session, peer_uid: int | None, about: Fields) -> None:
     # Notes what can be told of a session without asking it; raises why it is not live.
-    about["socket"], link = session.path, session.path[:-len(".sock")]
+    about["socket"], link = session.path, session.path[:-5]
     try:
         about.update(directory=readlink(link), since=lstat(link).st_mtime)
         marker = join(about["directory"], MARKER)
@@ -3762,7 +3772,7 @@ def _shellenv(options: Namespace) -> int:
                "hotenv = sys.modules['hotenv'] = type(sys)('hotenv'); "
                f"hotenv.__file__ = {realpath(__file__)!r}; "
                "Loader('hotenv', hotenv.__file__).exec_module(hotenv); sys.exit(hotenv.main())")
-    words = shlex.join([sys.executable or "python3", "-I", "-S", "-c", program])
+    words = shlex.join([executable or "python3", "-I", "-S", "-c", program])
     text = f'hotenv() {{ {words} "$@"; }}\n'
     if options.shell == "fish":
         text = "function hotenv; " + words.replace("\\", "\\\\") + " $argv; end\n"
@@ -3830,7 +3840,9 @@ Any guard: sessions do not answer, sudo gains nothing, 32-bit programs are kille
 `python -I`, -E or -S, `env -i`, or as another user. Code that looks for the hook can get round
 it. Exit status 2: the first process's hook blocked something, even if the program went on; its
 own may be 2, too. What only the kernel refused, a child was refused, or came before an exec
-does not show. Targets: a command, a path, `python3 ...`, module, pkg.module:callable.
+does not show. Not held: tracing another program of yours (held by --no-network, --fs-readonly),
+hotenv's own files below --fs-write PATH (/tmp). Targets: a command, a path, `python3 ...`,
+module, pkg.module:callable.
 """, "mcp": r"""Shells for an agent that must not see the values. When their session has ended, the
 next call closes them all. Revisions 2024-11-05 to 2025-11-25. For .mcp.json, Claude Desktop,
 Cursor, Gemini CLI (VS Code: "servers", "type": "stdio"):

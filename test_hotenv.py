@@ -848,8 +848,7 @@ def test_nobody_in_particular_is_refused_before_anything_is_read(project):  # in
     project.program = ["unshare", "-U", *project.program]
     process, writer = project.held()
     assert ended(process) == 8 and b"nobody" in process.stderr.read() and not project.files()
-    os.close(writer)
-    project.points_at("/x")
+    os.close(writer), project.points_at("/x")
     refusal(project.hotenv("dump"), 8)
 
 
@@ -876,8 +875,7 @@ def test_a_marker_is_there_and_whole_and_its_session_listens_at_every_moment_and
     project.program = plain
     process, writer = project.held("--force")
     until(lambda: Path("/proc/%d/comm" % process.pid).read_text() == "hotenv\n", "a server that reads")
-    old.terminate()
-    os.close(writer)
+    old.terminate(), os.close(writer)
     assert ended(old) == 0
     project.wait_ready(process, before)
     assert project.ask() == b'{"env":{}}\n'
@@ -1493,8 +1491,7 @@ def test_a_lock_that_somebody_holds_a_request_an_exchange_and_an_answer_have_the
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     hastened(project, "LOCK_TIME")
     assert ended(project.serve(), signal.SIGTERM) == 0 and project.files() == ["r/hotenv"]
-    os.close(descriptor)
-    hastened(project, "REQUEST_TIME")
+    os.close(descriptor), hastened(project, "REQUEST_TIME")
     project.serve()
     for request, more in ((b"", b""), (b'{"comm', b""), (b'{"comm', b"x")):  # the last one a byte now and then
         began, client = time.monotonic(), project.connect()
@@ -1560,8 +1557,7 @@ def test_a_command_has_signals_as_without_python_arguments_to_the_byte_and_the_t
     command = session.command(["run", "--", "sh", "-c", lines])
     with on_terminal(*command, cwd=session.dir, env=session.env) as (pid, terminal):
         for wanted, typed in ((b"on=0", b"typed\n"), (b"got typed\r\n", b"\x03"), (b"caught", b"")):
-            read_until(terminal, wanted)
-            os.write(terminal, typed)
+            read_until(terminal, wanted), os.write(terminal, typed)
         assert os.WEXITSTATUS(os.waitpid(pid, 0)[1]) == 7
 
 
@@ -1603,8 +1599,7 @@ def test_a_command_sees_its_parents_environment_and_the_snapshot(session, extra)
 
 
 def script(path, text, permissions=0o755):
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(text), path.chmod(permissions)
+    path.parent.mkdir(exist_ok=True), path.write_bytes(text), path.chmod(permissions)
     return str(path)
 
 
@@ -2075,8 +2070,7 @@ def test_no_request_however_strange_harms_the_server(project):
             client.sendall(request[:cut])
         for client, request, cut in dice.sample(clients, 5):
             with client, contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                client.sendall(request[cut:])
-                client.shutdown(socket.SHUT_WR)
+                client.sendall(request[cut:]), client.shutdown(socket.SHUT_WR)
                 if dice.random() < 0.9:
                     reply = answer(client)
                     assert reply == expected if is_request(request) else reply.startswith(BAD_REQUEST), request
@@ -3106,8 +3100,7 @@ def called(project, *args, env=None, input=b"", cwd=None):
                 for number, stream in enumerate((stdin, stdout, stderr)):
                     os.dup2(stream.fileno(), number)
                 os.setsid()
-                os.chdir(str(cwd or project.dir))
-                os.environ.clear()
+                os.chdir(str(cwd or project.dir)), os.environ.clear()
                 os.environ.update({**project.env, **(env or {})})
                 signal.alarm(0)
                 sys.argv, sys.stdout = ["hotenv", *args], open(1, "w")
@@ -3349,8 +3342,7 @@ def test_status_all_lists_and_stop_all_ends_every_session(project):
         all_of(command, 3)
     places, servers = [project.dir / name for name in ("here", "lost", "dead")], []
     for place in places:
-        place.mkdir()
-        os.chown(str(place), uid, uid)
+        place.mkdir(), os.chown(str(place), uid, uid)
         servers.append(project.start("serve", stdin=DEVNULL, cwd=str(place), **as_them))
     until(lambda: all((place / ".hotenv").exists() for place in places), "three sessions")
     paths = [(place / ".hotenv").read_text()[len("socket="):-1] for place in places]
@@ -3469,8 +3461,7 @@ def test_the_log_of_a_background_session_is_private_and_holds_requests_alone(pro
     command = project.command(["serve", "--background", "--verbose", "--log", "a log"])
     start = 'umask %o; exec "$@"' % mask
     with on_terminal("sh", "-c", start, "sh", *command, cwd=project.dir, env=project.env) as (pid, terminal):
-        read_until(terminal, b"Ctrl-D")
-        os.write(terminal, b"A=1\n\x04")
+        read_until(terminal, b"Ctrl-D"), os.write(terminal, b"A=1\n\x04")
         assert os.waitpid(pid, 0)[1] == 0
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     assert project.run("echo", "x y").stdout == b"x y\n" and project.hotenv("stop").returncode == 0
@@ -3717,8 +3708,7 @@ def test_the_process_is_named_and_hardened_before_it_reads_and_lets_go_of_stdin(
     place = Path("/proc/%d" % process.pid)
     until(lambda: (place / "comm").read_text() == "hotenv\n" and os.stat(str(place / "environ")).st_uid == 0 and
           re.search("core file size +0 ", (place / "limits").read_text()), "its name and its hardening")
-    ours.sendall(b"A=s3cr3t-value\n")
-    ours.shutdown(socket.SHUT_WR)
+    ours.sendall(b"A=s3cr3t-value\n"), ours.shutdown(socket.SHUT_WR)
     project.wait_ready(process)
     assert ours.recv(1) == b""  # whoever holds the other end is not held in turn
     ours.close()
@@ -3881,8 +3871,7 @@ def test_what_the_readme_shows_is_so(project, request, block):
     elif "\t" in block and re.match(r"[\w.-]+:", block):  # a Makefile: without a session, as in CI, and with one
         executable(project.dir / "Makefile", block + "\n")
         reader.env["TOKEN"] = "from the CI"
-        reader.types(["make"])
-        reader.ready(block)
+        reader.types(["make"]), reader.ready(block)
         reader.types(["make"])
     elif "host$ " in block:
         reader.ready(block)
@@ -4201,7 +4190,7 @@ def test_a_guarded_program_of_any_kind_is_marked_and_cannot_ask_the_session(proj
            "print(s.recv(9999))" % (project.socket_path(), DUMP))
     sign = ("import resource as r; print(r.getrlimit(r.RLIMIT_MSGQUEUE)[1] % 4096, *[line.split()[1] for line in "
             "open('/proc/self/status') if line.startswith(('NoNewPrivs', 'Seccomp:'))])")
-    asks = [ask % "", ask % "try: resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))\nexcept OSError: pass",
+    asks = [ask % "", ask % "resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))",  # as su does
             ask % "pid = os.getpid()\nif os.fork(): os._exit(0)\nwhile os.path.exists('/proc/%d' % pid): pass"]
     lose = "import os, sys; os.execv('/bin/sh', ['sh', '-c', 'env -i $0 -Ic \"$1\"; :', sys.executable, %r])"
     env, known = environment(project.base), b"1117 1 2\n" if LANDLOCK else b"1117"
@@ -4220,12 +4209,23 @@ def test_a_guarded_program_of_any_kind_is_marked_and_cannot_ask_the_session(proj
 
 @only_kernel
 @only_root
-def test_the_guarded_are_told_where_they_have_another_group(project):
-    project.serve(preexec_fn=project.for_strangers(STRANGER))
-    dump = ["sh", "-c", '"$0" -I "$1" dump', *project.program]
+def test_the_guarded_are_told_where_they_have_another_group_or_their_pid_is_anothers_by_now(project):
+    server = project.serve(preexec_fn=project.for_strangers(STRANGER))
+    dump, last = ["sh", "-c", '"$0" -I "$1" dump', *project.program], Path("/proc/sys/kernel/ns_last_pid")
     other = lambda: (os.setgroups([STRANGER]), os.setgid(STRANGER + 1), os.setuid(STRANGER))  # noqa: E731
     for words, said in (dump, "A=1\n"), ([*project.program, "hermetic", NET, "--", *dump], ""):
         assert output_of(words, project.base, project.dir, project.env, preexec_fn=other).stdout == said
+    held = os.listdir(f"/proc/{server.pid}/fd")
+    with socket.socket(socket.AF_UNIX) as client:
+        pid = forked(lambda: limits(MSGQUEUE=(1117, 1117))() and client.connect(project.socket_path()))
+        os.waitpid(pid, 0), until(lambda: len(os.listdir(f"/proc/{server.pid}/fd")) > len(held), "it to be accepted")
+        for _ in range(20 if os.access(str(last), os.W_OK) else 0):
+            last.write_text(str(pid - 1))
+            project.started.append(subprocess.Popen(["sleep", "60"]))
+            if project.started[-1].pid == pid:
+                break
+        client.sendall(DUMP)
+        assert answer(client).startswith(BAD_REQUEST)
 
 
 # ==== hermetic ========================================================================================================
@@ -4984,8 +4984,7 @@ def test_many_starts_find_no_half_a_guard_old_ones_go_after_a_week_and_without_o
     assert guarded(NET, "pass", env=fresh, preexec_fn=limits(FSIZE=(9999, 9999))).returncode == 1  # as on a full disk
     assert {each.name for each in next(base.iterdir()).iterdir()} <= {"__pycache__"}
     for name, age in ("guards-00000001", 8 * 86400), ("guards-00000002", 6 * 86400), ("other", 8 * 86400):
-        (base / name).mkdir()
-        (base / name / "hotenv.py").write_text("")
+        (base / name).mkdir(), (base / name / "hotenv.py").write_text("")
         os.utime(str(base / name), (time.time() - age,) * 2)
     for _ in range(2):
         assert guarded(NET, "pass", env=fresh).returncode == 0
@@ -4994,6 +4993,9 @@ def test_many_starts_find_no_half_a_guard_old_ones_go_after_a_week_and_without_o
     own = base / [name for name in names if name not in ("other", "guards-00000002")][0]
     os.utime(str(own), (0, 0)), guarded(NET, "pass", env=fresh)
     assert time.time() - own.stat().st_mtime < 60, "each start says that it is in use"
+    odd = {**fresh, "PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}  # compiled, and there, anyway
+    done = guarded(NET, "import sys; print(sys.pycache_prefix)", PYTHONS[1], env=odd).stdout
+    assert (done, len(list((own / "__pycache__").iterdir()))) == ("None\n", 2 * len({*PYTHONS}))
     for taken in "hotenv.py", "sitecustomize.py":  # as a cleaner of /tmp does
         (own / taken).unlink(), shutil.rmtree(str(own / "__pycache__"))
         assert guarded(NET, "pass", env=fresh).returncode == 0, "what is missing is put back"
@@ -5181,8 +5183,7 @@ def test_no_command_costs_the_session_or_lies():
 def test_a_new_shell_has_directory_and_exports_and_no_secret_is_on_an_argv_or_in_history(remote, monkeypatch, tmp_path):
     value, sleep, home = "two\nlines 'single' \"double\" $x `y` \\ \t!", unique_sleep(), tmp_path / "home"
     home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("HISTFILE", str(home / "history"))
+    monkeypatch.setenv("HOME", str(home)), monkeypatch.setenv("HISTFILE", str(home / "history"))
     with hotenv.ShellSession({**SECRETS, "GONE": "12345678"}, remote=remote, cwd=str(tmp_path), timeout=20) as shell:
         shell.exec(f"mkdir 'a b'; cd 'a b'; export KEPT={shlex.quote(value)}; lost=1; f() {{ :; }}; unset GONE; "
                    "export PATH=$PATH:/x")
@@ -5265,8 +5266,7 @@ def interrupted(shell, begun=lambda: True, again=True):
     thread = threading.Thread(target=interrupts)
     thread.start()
     yield
-    done.set()
-    thread.join()
+    done.set(), thread.join()
 
 
 def test_every_process_below_gets_one_interrupt_and_one_at_any_moment_or_a_second_one_costs_no_shell(shell, tmp_path):
@@ -5606,8 +5606,8 @@ FIRST_WORDS = {  # of each simple command
 NOT_FOLLOWED = [
     "echo '", 'echo "', "echo $(", "echo `", "case x in", ")", "ls !(a)", "${", "$((", "(" * 10000, "cat <<X\na",
     "case $x in a|b) foo;; (c) bar ;; esac", "select x in a; do b; done", "echo [[ a ]]", "echo `a \\`rm\\``",
-    "coproc N { sudo ls; }", "function f { a; }", "echo \"${x:-`rm`}\"", 'x="${a:-"}"', "case x in a) ls",
-    "cat <<E\"O\"F\nE\nEOF\n", "$(cat <<A)\nsudo\nA", "${x@P}", "$CMD q", '"$(rm x)" y', "`echo a`", "{fd}>/dev/null id"]
+    "coproc N { sudo ls; }", "function f { a; }", "echo \"${x:-`rm`}\"", 'x="${a:-"}"', "echo ${x@P}",
+    "cat <<E\"O\"F\nE\nEOF\n", "$(cat <<A)\nsudo\nA", "$CMD q", '"$(rm x)" y', "`echo a`", "{fd}>/dev/null id"]
 SUDO = [  # in every everyday spelling
     '"[[" ; sudo ls; echo "]]"', "A=1 case x; sudo ls", "echo a\\\n#; sudo ls", "\"$'\"; sudo ls; echo \"'\"",
     '"${x:-\'}"; sudo ls; echo "\'}"', "cat <<EOF\n\tEOF\n'\nEOF\nsudo ls\necho '",
