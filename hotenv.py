@@ -12251,7 +12251,11 @@ _hotenv() {
     if (( dashes < CURRENT )); then
         words=("${(@)words[dashes+1,-1]}")
         (( CURRENT -= dashes ))
-        _normal -p hotenv
+        if (( CURRENT == 1 )); then
+            _command_names -e
+        else
+            _normal -p hotenv
+        fi
         return
     fi
     local command=${words[2]}
