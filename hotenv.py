@@ -1832,7 +1832,8 @@ def _open_private(path: str, what: str) -> int:
         raise _system_error(error, doing) from None
     try:
         found = os.fstat(descriptor)
-        is_plain = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+        # A lock may lose its only name between its opening and this look at it.
+        is_plain = stat.S_ISREG(found.st_mode) and found.st_nlink <= 1
         if not is_plain or not _is_own_uid(found.st_uid):
             raise OSError(errno.EINVAL, "it must be a plain file of yours, and no link")
         os.fchmod(descriptor, 0o600)
@@ -2714,6 +2715,7 @@ class _Server:
                 self._make_room()
                 continue
             if ending:
+                self._selector.close()  # cleaning up needs a descriptor: there may be no other left
                 return ending
 
     def _turn(self) -> str:
@@ -2758,7 +2760,6 @@ class _Server:
         """Close all connections. A client that waits for the end of the session sees it then."""
         for visit in list(self._waiting):
             self._drop(visit)
-        self._selector.close()
 
     def _drop_slow_clients(self, now: float) -> None:
         for visit, wait in list(self._waiting.items()):
@@ -3175,9 +3176,9 @@ class _Holder:
             doing = "cannot serve this directory by a socket in " + _shown(files.runtime.path)
             raise _system_error(error, doing) from None
         finally:
+            files.remove()  # first: whoever waits in the backlog waits for this
             if listener:
-                listener.close()  # cleaning up needs a descriptor, and there may be no other left
-            files.remove()
+                listener.close()
             if not self._has_begun:  # a refused start leaves nothing
                 files.runtime.remove_made()
         if not ending:
@@ -12241,21 +12242,17 @@ def _bash_value_cases(command: str, option: _Completed) -> list[str]:
 
 _ZSH_COMPLETION = r"""#compdef hotenv
 _hotenv() {
-    local -a commands=(
+    local -a subcommands=(
 @COMMANDS@    )
     local dashes=${words[(i)--]}
     if (( CURRENT == 2 )); then
-        _describe command commands
+        _describe command subcommands
         return
     fi
     if (( dashes < CURRENT )); then
         words=("${(@)words[dashes+1,-1]}")
         (( CURRENT -= dashes ))
-        if (( CURRENT == 1 )); then
-            _command_names -e
-        else
-            _normal -p hotenv
-        fi
+        _normal -p hotenv
         return
     fi
     local command=${words[2]}

@@ -22893,6 +22893,7 @@ _TAB_LINES = [
     ("hotenv serve --log xf", "xfile"),
     ("hotenv run --socket xf", "xfile"),
     # Behind `--` stands another command.
+    ("hotenv run -- xqt", "xqtool"),
     ("hotenv run -- xqtool --fl", "--flavour"),
     ("hotenv run -- xqtool --size --fl", "--flavour"),
     ("hotenv run --only A --mask -- xqtool --fl", "--flavour"),
