@@ -21393,13 +21393,38 @@ def test_marker_fills_no_session(project):
     assert store.times() == 0
 
 
+def _names_mcp_lines(revision, tool, **arguments):
+    """Return what a client of `mcp` sends to call one tool."""
+    client = {"name": "t", "version": "1"}
+    beginning = {"protocolVersion": revision, "capabilities": {}, "clientInfo": client}
+    messages = [
+        {"id": 1, "method": "initialize", "params": beginning},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": tool, "arguments": arguments}},
+    ]
+    return b"".join(json.dumps({"jsonrpc": "2.0", **each}).encode() + b"\n" for each in messages)
+
+
+def _names_mcp_answer(project, lines, *options, **more):
+    """Return how `mcp` answers the tool that these lines call; its stdin stays open until then."""
+    process = project.start("mcp", *options, stdin=PIPE, stdout=PIPE, **more)
+    with process:
+        process.stdin.write(lines)
+        process.stdin.flush()
+        for line in process.stdout:
+            answer = json.loads(line.decode())
+            if answer["id"] == 2:
+                process.stdin.close()
+                return answer["result"]
+    return None
+
+
 def test_mcp_fills_no_session(project):
     """`mcp` starts no session: an agent must not be able to ask a store."""
     store = _FillStore(project)
     lines = _names_mcp_lines("2025-06-18", "session_open")
-    done = called(project, "mcp", input=lines, env={"HOTENV_FILL": store.command})
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert answers[-1]["result"]["isError"] is True
+    result = _names_mcp_answer(project, lines, env={"HOTENV_FILL": store.command})
+    assert result["isError"] is True
     assert store.times() == 0
 
 
@@ -21504,18 +21529,6 @@ def test_wrong_variable_of_a_time_asks_no_store(project, variable):
 
 # ==== names =======================================================================================
 # Several sessions in one directory, each with a name; the one without a name is as ever.
-
-
-def _names_mcp_lines(revision, tool, **arguments):
-    """Return what a client of `mcp` sends to call one tool."""
-    client = {"name": "t", "version": "1"}
-    beginning = {"protocolVersion": revision, "capabilities": {}, "clientInfo": client}
-    messages = [
-        {"id": 1, "method": "initialize", "params": beginning},
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": {"name": tool, "arguments": arguments}},
-    ]
-    return b"".join(json.dumps({"jsonrpc": "2.0", **each}).encode() + b"\n" for each in messages)
 
 
 @pytest.fixture(scope="module")
@@ -21769,12 +21782,10 @@ def test_log_tells_the_name_at_both_ends(project):
 def test_mcp_asks_the_session_of_its_name(names_sessions):
     """`mcp --name` gives an agent the variables of the session of that name."""
     lines = _names_mcp_lines("2025-06-18", "session_open")
-    done = called(names_sessions, "mcp", "--name", "prod", input=lines)
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert answers[-1]["result"]["isError"] is False, answers
-    refused = called(names_sessions, "mcp", "--name", "none", input=lines)
-    answers = [json.loads(line) for line in refused.stdout.splitlines()]
-    assert ".hotenv.none" in json.dumps(answers) + refused.stderr.decode()
+    result = _names_mcp_answer(names_sessions, lines, "--name", "prod")
+    assert result["isError"] is False, result
+    refused = _names_mcp_answer(names_sessions, lines, "--name", "none")
+    assert ".hotenv.none" in json.dumps(refused)
 
 
 # ==== input formats ===============================================================================
