@@ -2074,6 +2074,15 @@ class _Session:
             return self.stopped()
         return self.unreachable("no answer in time")
 
+    def hung_up(self) -> HotenvError:
+        """Return the error for a connection that ended without an answer."""
+        if _is_dead(self):
+            return self.unreachable("the session has just ended")
+        return _Unreachable(
+            self, "who listens there hangs up without an answer",
+            "is it another program's socket, or forwarded from where the session has ended?",
+            *self.hints)
+
     def stopped(self) -> HotenvError:
         """Return the error for a server whose process is stopped."""
         return _Unreachable(
@@ -2113,6 +2122,8 @@ def fetch(
         answer = _exchange(session, sock, _encode_request(command, args), give_up)
     finally:
         sock.close()
+    if not answer:
+        raise session.hung_up()
     if not answer.endswith(b"\n") and _is_beginning(answer):
         raise session.unreachable("the session has just ended")
     try:
@@ -2161,7 +2172,7 @@ def load(
 
 
 def _is_beginning(answer: bytes) -> bool:
-    """Is this an answer of hotenv's that was cut, or no answer at all?"""
+    """Is this an answer of hotenv's that was cut?"""
     return answer.startswith(_CUT_ANSWER) or _CUT_ANSWER.startswith(answer)
 
 
@@ -2220,7 +2231,7 @@ def _locate(socket_path: str | None = None, name: str | None = None) -> _Session
         EXIT_NO_SESSION,
         f"no session: no {_marker_name(name)} in this directory or above",
         "a session ends after some idle minutes: has this one expired?",
-        f"{start} < secrets.env", *_hints_of_unmarked(name))
+        f"{start} < secrets.env", *_hints_of_others(name))
 
 
 def _chosen_name(name: str | None) -> str:
@@ -2240,18 +2251,27 @@ def _name_option(name: str) -> str:
     return ""
 
 
-def _hints_of_unmarked(name: str) -> list[str]:
-    """Return a hint for each session of this directory, or of one above, without a marker."""
+def _hints_of_others(name: str) -> list[str]:
+    """Return hints at the live sessions of this directory, or of one above, that were not found.
+
+    A session of that name has lost its marker. Any other has another name.
+    """
     hints = []
     here = os.getcwd() + "/"
     for session in _all_sessions():
         record = _Record.read(session.path)
-        if record is None or record.name != name or _is_dead(session):
+        if record is None or _is_dead(session):
             continue
-        if here.startswith(record.directory.rstrip("/") + "/"):
+        if not here.startswith(record.directory.rstrip("/") + "/"):
+            continue
+        if record.name == name:
             hints.append(
                 f"a session that has lost its marker may live: --socket {_quoted(session.path)}")
-    return hints
+        elif record.name:
+            hints.append(f"a session with another name is here: --name {_shown(record.name)}")
+        else:
+            hints.append("a session without a name is here: leave out --name and HOTENV_NAME")
+    return sorted(set(hints))
 
 
 def _connect(session: _Session, peer_uid: int | None) -> _socket.socket:
@@ -2396,7 +2416,7 @@ def _server_pid(session: _Session, peer_uid: int | None) -> int | None:
     finally:
         sock.close()
     if not answer:
-        raise session.unreachable("the session has just ended")
+        raise session.hung_up()
     fields = _read_json_object(answer) or {}
     if "pid" not in fields:
         raise HotenvError(
@@ -3416,7 +3436,11 @@ def _environment_of_fill(output: bytes) -> Values:
         return resolve_env(_parse_entries(output), _host_environment())
     except HotenvError as error:
         message = str(error).replace("<stdin>", "the output of the fill command", 1)
-        raise HotenvError(error.code, message) from None
+        hint = "the fill command prints NAME=value lines"
+        if output.lstrip().startswith(b"{"):
+            hint = ("many stores print NAME=value lines if asked: `--format env` of doppler, "
+                    "`--output-type dotenv` of sops")
+        raise HotenvError(error.code, message, hint) from None
 
 
 def _output_of_fill(text: str, directory: str, failure: HotenvError) -> bytes:
@@ -6554,6 +6578,8 @@ def _become(kind: str, argv: Words) -> NoReturn:
 # What a guarded Python starts in the third way is started by the launcher: a Python without a hook
 # runs the loader, which asks the kernel, and then becomes the program.
 
+_SECRET_FILE = "hotenv"  # what Linux calls a file in memory of `run --file`, in /proc/PID/fd
+
 # Seconds that the loader of another version stays. Then what it guards can start no child.
 _LOADERS_KEPT = 7 * 86400
 
@@ -6961,6 +6987,7 @@ def _launch_program(prefix: str, place: str, argv: Words) -> NoReturn:
     home = os.path.dirname(os.path.abspath(__file__))
     env = _host_environment()
     raw = os.fsencode(place)
+    _take_secret_files(env)
     try:
         texts = []
         for orders in _Orders.all_of(env["HOTENV_GUARDS"]):
@@ -6972,6 +6999,26 @@ def _launch_program(prefix: str, place: str, argv: Words) -> NoReturn:
     except HotenvError as error:
         _say_error(error)
         os._exit(126 if error.code == EXIT_SYSTEM else error.code)
+
+
+def _take_secret_files(env: Values) -> None:
+    """Open the files in memory that variables name, and name them as this process's own.
+
+    They belong to the command of `run --file`. Once the kernel holds this process more closely than
+    that command, it may not look into the command's descriptors any more.
+    """
+    import re
+    for name, value in env.items():
+        if not re.fullmatch(r"/proc/\d+/fd/\d+", value):
+            continue
+        try:
+            if not os.readlink(value).startswith(f"/memfd:{_SECRET_FILE} "):
+                continue
+            descriptor = os.open(value, os.O_RDONLY)
+        except OSError:
+            continue  # the command has ended, and its file has gone with it
+        os.set_inheritable(descriptor, True)
+        env[name] = f"/proc/{os.getpid()}/fd/{descriptor}"
 
 
 class Launch:
@@ -11721,7 +11768,7 @@ def _secret_file(value: str) -> int:
             EXIT_SYSTEM, "--file needs files in memory, which this system does not have")
     try:
         import fcntl
-        made = os.memfd_create("hotenv", os.MFD_ALLOW_SEALING)
+        made = os.memfd_create(_SECRET_FILE, os.MFD_ALLOW_SEALING)
         descriptor = fcntl.fcntl(made, fcntl.F_DUPFD_CLOEXEC, _LOWEST_SECRET_FILE)
         os.close(made)
         os.fchmod(descriptor, 0o600)

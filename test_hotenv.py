@@ -21294,6 +21294,14 @@ def test_malformed_fill_is_not_stdins(project):
     assert "fill" in message
 
 
+def test_fill_that_prints_json_is_told_how(project):
+    """A fill that prints JSON is told that stores can print NAME=value lines, and how."""
+    message = refusal(called(project, "run", "--fill", "echo '{\"A\": \"1\"}'", "--", "true"), 7)
+    assert "JSON" in message
+    assert "NAME=value lines if asked" in message
+    assert "serve --format" not in message
+
+
 def test_malformed_fill_leaves_a_dead_session(project):
     """A fill that prints what `serve` refuses leaves the files of a dead session as they were."""
     ended(project.serve(), signal.SIGKILL)
@@ -22243,6 +22251,20 @@ def test_guarded_command_can_read_its_file(files_session, guards, program):
         pytest.skip("this system has no such guards: %s" % done.stderr.decode())
     assert done.returncode == 0, done.stderr
     assert done.stdout == _FILES_KEY.encode()
+
+
+@only_linux
+@pytest.mark.parametrize("guards", _FILES_GUARDS)
+def test_program_of_a_guarded_python_can_read_its_file(files_session, guards):
+    """A program without a hook that a guarded Python starts can read the file, and so can its."""
+    code = """
+import subprocess
+subprocess.run(["sh", "-c", 'cat "$KEY"; sh -c "cat \\"\\$KEY\\""; :'])
+"""
+    words = ["run", "--file", "KEY", *guards, "--", sys.executable, "-c", code]
+    done = called(files_session, *words)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == _FILES_KEY.encode() * 2
 
 
 def _files_trace(project, code):
@@ -23251,6 +23273,15 @@ def test_plain_file_for_a_socket_is_told(project, words):
 
 
 @pytest.mark.parametrize("words", _ANSWERS_ASKING, ids=short)
+def test_socket_that_hangs_up_is_told(project, answerer, words):
+    """Another program that hangs up without an answer is no session that has just ended."""
+    message = refusal(called(project, words[0], "--socket", answerer(b"").path, *words[1:]), 4)
+    assert "hangs up" in message
+    assert "another program's socket" in message
+    assert "just ended" not in message
+
+
+@pytest.mark.parametrize("words", _ANSWERS_ASKING, ids=short)
 def test_directory_for_a_socket_is_told(project, words):
     """A socket that is a directory is told to be one."""
     message = refusal(called(project, words[0], "--socket", "/", *words[1:]), 4)
@@ -23367,6 +23398,26 @@ def test_dead_session_without_its_marker_is_not_named(project):
     ended(project.serve(), signal.SIGKILL)
     project.marker.unlink()
     assert "--socket" not in refusal(called(project, "run", "--", "true"), 3)
+
+
+@pytest.mark.parametrize("how", ["--name", "HOTENV_NAME"])
+def test_wrong_name_is_told_the_right_ones(project, how):
+    """Where no session has the name, the error names the live sessions of this directory."""
+    _answers_background(project, "--name", "prod")
+    _answers_background(project, "--name", "staging")
+    _answers_background(project)
+    options = ["--name", "pord"] if how == "--name" else []
+    env = {} if options else {"HOTENV_NAME": "pord"}
+    message = refusal(called(project, "run", *options, "--", "true", env=env), 3)
+    assert "--name prod\n" in message
+    assert "--name staging\n" in message
+    assert "leave out --name and HOTENV_NAME" in message
+
+
+def test_missing_name_is_told_the_names(project):
+    """Where only named sessions are here, a command without a name is told their names."""
+    _answers_background(project, "--name", "prod")
+    assert "--name prod" in refusal(called(project, "run", "--", "true"), 3)
 
 
 # -- words -----------------------------------------------------------------------------------------
