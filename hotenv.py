@@ -7539,6 +7539,8 @@ def _denied(policy: Json, command: str) -> str:
         if allowed is not None and word not in allowed:
             return word + " is not among the allowed"
     return ""
+
+
 # ==== shell =======================================================================================
 # A live bash for whoever may use the secrets without seeing them. Each command has one result,
 # which is masked, bounded and audited. A shell is no sandbox, and takes no guards.
@@ -10220,6 +10222,8 @@ class ShellJob:
                     return False
                 self._changed.wait(left)
         return True
+
+
 # ==== mcp =========================================================================================
 # The Model Context Protocol on stdio, over shell sessions: one JSON message a line, and nothing
 # else ever on stdout.
@@ -11245,6 +11249,8 @@ def _read_mcp(server: _McpServer) -> None:
     give_up = time.monotonic() + _MCP_LAST_ANSWERS
     while server.running and time.monotonic() < give_up:
         time.sleep(0.01)
+
+
 # ==== command line ================================================================================
 # The options, one function a command, and the help. _exit_status() prints an error and picks an
 # exit status. When main() returns, all work is done: a handler at exit only blocks signals.
