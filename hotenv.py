@@ -9254,6 +9254,7 @@ class ShellSession:
             reason = type(error).__name__  # the text of others might quote a value
             if isinstance(error, HotenvError):
                 reason = str(error)
+            self._memory.drop([command.out, command.err])
             self._record(number, "failed", reason=reason)
             raise
         said = stderr.text

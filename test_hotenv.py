@@ -18917,6 +18917,21 @@ def test_oldest_outputs_go_first():
         assert shell.read(numbers[4], count=1).text == "4\n"
 
 
+def test_failed_commands_take_no_room():
+    """What commands that failed have printed takes no room from the outputs that are kept."""
+
+    def fail(*news):
+        raise ValueError
+
+    with hotenv.ShellSession(max_output=100, timeout=60) as shell:
+        for _ in range(2):
+            with pytest.raises(ValueError):
+                shell.exec("head -c 9000000 /dev/zero | tr '\\0' a; sleep 20", progress=fail)
+        number = shell.exec("seq 1 5000").id
+        shell.exec("echo")
+        assert shell.read(number, first=2500, count=1).text == "2500\n"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [{"pattern": "("}, {"stream": "x"}, {"first": 0}, {"count": 0}, {"wait": float("nan")}],
