@@ -7992,24 +7992,27 @@ _DISPLAY_REMOVED = [
 def _displayed(redactor: Redactor, data: bytes, first: int = 0, last: bool = True) -> str:
     """Return `data` as a terminal would show it, without values.
 
-    Left out is what stands before `first`, and, at the end of data that is not the `last`, what may
-    be half of a value. The text is masked before and after each step, because a value may hold what
-    is taken out, may have that between its letters, or may be overwritten by half.
+    The bytes before the index `first` are not shown: they are there because a value may begin in
+    them. If `data` is not the `last` of its output, what may be half of a value at its end is not
+    shown either.
+
+    The text is masked before and after each step, because a value may hold what is taken out, may
+    have that between its letters, or may be overwritten by half.
     """
     import re
 
-    def masked(data: bytes) -> bytes:
+    def masked(text: bytes, before: bytes = b"") -> bytes:
         stream = redactor.stream()
-        stream.feed(data[:first])  # this keeps the rest in step
-        return stream.feed(data[first:]) + stream.flush(last)
+        stream.feed(before)
+        return stream.feed(text) + stream.flush(last)
 
-    data = masked(re.sub(_DISPLAY_COMPLAINT, b"", data))
-    if re.search(_DISPLAY_CONTROL, data):
-        first = 0
-        data = masked(re.sub(b"(?m)" + b"|".join(_DISPLAY_REMOVED), b"", data))
-        lines = [_as_overwritten(line) for line in _decoded(data).split("\n")]
-        data = masked(_encoded("\n".join(lines)))
-    return data.decode("utf-8", "replace")
+    before = re.sub(_DISPLAY_COMPLAINT, b"", data[:first])
+    text = masked(re.sub(_DISPLAY_COMPLAINT, b"", data[first:]), before)
+    if re.search(_DISPLAY_CONTROL, text):
+        text = masked(re.sub(b"(?m)" + b"|".join(_DISPLAY_REMOVED), b"", text))
+        lines = [_as_overwritten(line) for line in _decoded(text).split("\n")]
+        text = masked(_encoded("\n".join(lines)))
+    return text.decode("utf-8", "replace")
 
 
 def _as_overwritten(line: str) -> str:

@@ -18903,6 +18903,17 @@ def test_middle_of_a_flood_is_gone():
         assert part.note == f"the lines 2000000 to {part.first_line - 1} are no longer kept"
 
 
+def test_lines_behind_a_complaint_of_bash_are_read():
+    """That bash says that it has no terminal costs no line of what is read behind it."""
+    command = "for i in 1 2 3 4; do echo line$i >&2; sh -c 'kill -9 $$'; done; seq 1 999 >&2"
+    with hotenv.ShellSession({"LONG": "x" * 300}, max_output=100) as shell:
+        number = shell.exec(command).id
+        seen = ""
+        for first in range(1, 9):
+            seen += shell.read(number, "stderr", first=first, count=1).text
+    assert seen.startswith("line1\nline2\nline3\nline4\n")
+
+
 def test_whole_results_are_not_kept(agents_shell):
     """A result that was not cut is complete, and cannot be read again."""
     result = agents_shell.exec("echo a")
