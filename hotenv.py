@@ -9151,7 +9151,8 @@ class ShellSession:
 
         A job is a bash of its own, with the directory and the exports of this session's last
         command; stdout and stderr are apart. With `terminal` it has a terminal in place of pipes,
-        as a program wants that asks for a password. Raises as `exec()` does.
+        as a program wants that asks for a password. Raises as `exec()` does, and HotenvError 8 if
+        the job cannot be started: that costs the session nothing.
         """
         _check_command(command)
         self._check_usable()
@@ -9531,15 +9532,13 @@ class ShellSession:
 
     def _failure_to_run(self, what: str, error: OSError | HotenvError) -> HotenvError:
         """Return the error for a shell or a job that cannot be started."""
-        if isinstance(error, SessionPoisoned):
-            return error
         if isinstance(error, HotenvError):
             reason = str(error)
             hints = error.hints
         else:
             reason = _reason(error)
             hints = ()
-        return SessionPoisoned(
+        return HotenvError(
             EXIT_SYSTEM, _shown(self._redactor(f"cannot run {what}: {reason}")), *hints)
 
     def _accept(self, record: _ShellRecord) -> None:

@@ -18847,6 +18847,18 @@ def test_too_many_jobs_are_refused(agents_shell):
     assert agents_shell.start("true").wait(20) == 0
 
 
+def test_job_that_cannot_start_costs_no_session(tmp_path):
+    """Where no second connection is to be had, a job is refused, and the session goes on."""
+    down = tmp_path / "down"
+    way = ["sh", "-c", f"test ! -e {shlex.quote(str(down))} || exit 255; exec bash"]
+    with hotenv.ShellSession(remote=way, timeout=20) as shell:
+        down.touch()
+        with pytest.raises(hotenv.HotenvError, match="cannot run a job: .* status 255") as caught:
+            shell.start("true")
+        assert not isinstance(caught.value, hotenv.SessionPoisoned)  # mcp would end the shell
+        assert shell.exec("echo here").stdout == "here\n"
+
+
 def test_job_heeds_the_policy():
     """A job runs no command that the policy denies."""
     with hotenv.ShellSession(policy={"deny": ["rm"]}) as shell:
