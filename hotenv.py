@@ -7213,7 +7213,6 @@ class _CommandList:
     ARGUMENTS = "arguments"
     CLOSED = "closed"  # behind `fi`: redirections, or a reserved word of the outer construct
     LOOP = "loop"  # between `for` and `do`
-    BRANCH = "branch"  # in `case`, where a pattern begins, or `esac`
 
     def __init__(self, reader: _CommandReader, depth: int) -> None:
         self.reader = reader
@@ -7225,60 +7224,57 @@ class _CommandList:
         self.heredocs: list[re.Match[str]] = []  # their texts come after the end of this line
 
     def read(self, closer: str) -> None:
-        """Read up to `closer`; without one, to the end of the text."""
+        """Go on behind `closer`; without one, read to the end of the text."""
         self._check_depth()
         while closer or self.reader.position < len(self.reader.text):
-            if self._read_next(closer):
+            start = self.reader.position
+            kind, sign, token = self.reader.next_token()
+            if sign == closer:
+                self._end_word()
+                if self.open or self.heredocs:
+                    raise _Unclear
                 return
-        if self.state != self.START or self.open or self._is_in_word():
+            self._read_token(start, kind, sign, token)
+        if not self._is_between_commands():
             raise _Unclear
 
-    def read_branch(self) -> str:
-        """Read the commands of a branch of `case`; return the sign or the word that ends them."""
+    def read_branch(self) -> None:
+        """Read the commands of a branch of `case`: go on behind `;;` and such, or before `esac`."""
         self._check_depth()
-        while True:
+        while not (self._is_between_commands() and self._is_esac_ahead()):
             start = self.reader.position
-            if self.state == self.START and not self.open and not self._is_in_word():
-                word = self._word_ahead()
-                if word == "esac":
-                    self.reader.position = start + len(word)
-                    return word
-            kind, sign, _ = self.reader.next_token()
+            kind, sign, token = self.reader.next_token()
             if kind == "branch":
                 self._end_word()
                 if self.open or self.heredocs:
                     raise _Unclear
-                return sign
-            self.reader.position = start
-            if self._read_next(closer=""):
-                raise _Unclear
+                return
+            self._read_token(start, kind, sign, token)
 
     def _check_depth(self) -> None:
         if self.depth >= _POLICY_DEPTH:
             raise _Unclear
 
     def _is_in_word(self) -> bool:
+        """Has a word begun, or must one follow as the file of a redirection?"""
         return bool(self.word) or self.is_target
 
-    def _word_ahead(self) -> str:
-        """Return the plain word that begins here, or ''."""
-        import re
-        found = re.compile(r"[\w!{}]+(?=[\s;&|()<>])").match(self.reader.text, self.reader.position)
-        return found[0] if found else ""
+    def _is_between_commands(self) -> bool:
+        """May this level end here, because no command and no construct has begun?"""
+        return self.state == self.START and not self.open and not self._is_in_word()
 
-    def _read_next(self, closer: str) -> bool:
-        """Read one token. Return whether that token was the closer."""
-        start = self.reader.position
-        kind, sign, token = self.reader.next_token()
+    def _is_esac_ahead(self) -> bool:
+        """Is `esac` the next word?"""
+        import re
+        esac = re.compile(r"esac(?=[\s;&|()<>])")
+        return esac.match(self.reader.text, self.reader.position) is not None
+
+    def _read_token(self, start: int, kind: str, sign: str, token: re.Match[str]) -> None:
+        """Follow a token, which began at `start`, and whatever it opens."""
         if kind in ("opens", "closes") and self.heredocs:
             raise _Unclear
         if kind == "comment" and self._is_in_word():
             raise _Unclear
-        if closer and sign == closer:
-            self._end_word()
-            if self.open or self.state in (self.LOOP, self.BRANCH):
-                raise _Unclear
-            return True
         if kind == "text":
             self.word += sign
         elif kind == "opens" and sign == "(":
@@ -7289,7 +7285,6 @@ class _CommandList:
         elif kind != "joins":
             self._end_word()
             self._read_sign(kind, sign, token)
-        return False
 
     def _read_subshell(self) -> None:
         if self._is_in_word() or self.state not in (self.START, self.TIMED):
@@ -7390,14 +7385,12 @@ class _CommandList:
         self._read_case_word()
         if self._read_case_word() != "in":
             raise _Unclear
-        ending = ""
-        while ending != "esac":
-            self._skip_space()
-            if self._word_ahead() == "esac":
-                self.reader.position += len("esac")
-                break
+        self._skip_space()
+        while not self._is_esac_ahead():
             self._read_pattern()
-            ending = _CommandList(self.reader, self.depth + 1).read_branch()
+            _CommandList(self.reader, self.depth + 1).read_branch()
+            self._skip_space()
+        self.reader.position += len("esac")
         self.state = self.CLOSED
 
     def _skip_space(self) -> None:
@@ -7478,28 +7471,28 @@ def _load_policy(policy: Any) -> Json:
     An empty list `allow` allows nothing; no such list allows everything. HotenvError 2 or 8.
     """
     import json
+    form = 'a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}'
     if isinstance(policy, str):
         try:
             policy = json.loads(_content(policy))
         except OSError as error:
             raise _system_error(error, "cannot read the policy " + _shown(policy)) from None
         except (ValueError, RecursionError):
-            policy = None
-    if isinstance(policy, dict):
-        for name in policy:
-            if name not in ("allow", "deny"):
-                raise _usage(
-                    f"a policy has no key {ascii(name)}, but allow and deny",
-                    'a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
-    if not isinstance(policy, dict) or not all(map(_is_policy_rule, policy, policy.values())):
-        raise _usage('a policy is JSON like {"allow": ["git", "ls"], "deny": ["sudo"]}')
+            raise _usage(form) from None
+    if not isinstance(policy, dict):
+        raise _usage(form)
+    for name in policy:
+        if name not in ("allow", "deny"):
+            raise _usage(f"a policy has no key {ascii(name)}, but allow and deny", form)
+    if not all(map(_is_list_of_words, policy.values())):
+        raise _usage(form)
     return policy
 
 
-def _is_policy_rule(name: str, words: Any) -> bool:
-    if name not in ("allow", "deny") or not isinstance(words, (list, tuple, set, frozenset)):
+def _is_list_of_words(words: Any) -> bool:
+    if not isinstance(words, (list, tuple, set, frozenset)):
         return False
-    return all(isinstance(word, str) for word in words)
+    return all([isinstance(word, str) for word in words])
 
 
 def _policy_summary(policy: Json) -> str:
