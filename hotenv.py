@@ -7100,10 +7100,15 @@ _POLICY_RESERVED = {
 }
 _POLICY_UNKNOWN = {"coproc", "function", "select"}  # the reader does not know what these begin
 
-# What an expression, an array or a word may hold that runs no command.
+# The tokens. Text that no pattern matches is refused. In the patterns, `\$(?!\()` is a dollar that
+# begins no substitution.
+#
+# What an array, or an expression in `[[ ]]`, may hold: nothing that runs a command.
 _POLICY_PLAIN = r"""
     [^`$"'\\<>#;&()] | \$(?!\() | \\. | '[^']*' | "(?: [^"`$\\] | \\. | \$(?!\() )*"
 """
+# What a word may hold, in double quotes too: an escaped character, `${...}` and `$((...))`, without
+# a substitution in it. `${x@P}` is refused: it expands x as a prompt, and runs what stands there.
 _POLICY_TEXT = r"""
     \\[^`\n] | \$\{ (?! [^}]*@P ) [^{}()`$"'\\]* \} | \$\(\( [^()`$"'\\]* \)\)
 """
@@ -7113,6 +7118,8 @@ _POLICY_TOKEN_IN_QUOTES = rf"""(?xs)
   | (?P<opens> \$\( )
   | (?P<closes> " )
 """
+# `opens` and `closes` are the ends of quotes, substitutions and subshells. `tests` are `((...))` and
+# `[[ ... ]]`. `branch` ends a branch of `case`. `joins` continues a line.
 _POLICY_TOKEN = rf"""(?xs)
     (?P<joins> \\\n )
   | (?P<blank> [ \t]+ )
@@ -7149,6 +7156,7 @@ class _CommandReader:
     """
 
     def __init__(self, text: str) -> None:
+        """Take the text of a command, of a script, or of several lines."""
         import re
         self.text = text + "\n"  # so that each command ends with a line
         self.position = 0
@@ -7206,11 +7214,11 @@ class _CommandReader:
 class _CommandList:
     """The commands of one level: of the whole text, of a substitution, or of a branch of `case`."""
 
-    # What may come next.
+    # The states: what may come next.
     START = "start"  # a command or a reserved word
     TIMED = "timed"  # behind `time`: its options, a command or a reserved word
     NAME = "name"  # behind an assignment or a redirection: a command, but no reserved word
-    ARGUMENTS = "arguments"
+    ARGUMENTS = "arguments"  # behind a command's name: any words
     CLOSED = "closed"  # behind `fi`: redirections, or a reserved word of the outer construct
     LOOP = "loop"  # between `for` and `do`
 
@@ -7252,6 +7260,7 @@ class _CommandList:
             self._read_token(start, kind, sign, token)
 
     def _check_depth(self) -> None:
+        """Refuse a level that is too deep, before the recursion is."""
         if self.depth >= _POLICY_DEPTH:
             raise _Unclear
 
@@ -7287,6 +7296,7 @@ class _CommandList:
             self._read_sign(kind, sign, token)
 
     def _read_subshell(self) -> None:
+        """Read `( ... )` where a command may begin."""
         if self._is_in_word() or self.state not in (self.START, self.TIMED):
             raise _Unclear
         self.reader.read_within("(", self.depth)
@@ -7325,6 +7335,7 @@ class _CommandList:
             self._skip_heredocs()
 
     def _expect_start(self) -> None:
+        """Refuse what stands here, unless a command may begin here."""
         if self.state not in (self.START, self.TIMED):
             raise _Unclear
 
@@ -7342,7 +7353,7 @@ class _CommandList:
         if self.state == self.LOOP:
             if word in ("do", "{"):
                 self._take_reserved(word)
-            return
+            return  # any other word is the variable of the loop, `in`, or an item
         if self.state == self.TIMED and word in ("-p", "--"):
             return
         if self.state != self.NAME and word in _POLICY_RESERVED:
@@ -7402,7 +7413,7 @@ class _CommandList:
             self.reader.position = found.end()
 
     def _read_case_word(self) -> str:
-        """Return the next word on this level, in which substitutions may stand."""
+        """Return the next word behind `case`; substitutions may stand in it."""
         self._skip_space()
         start = self.reader.position
         while True:
@@ -7466,7 +7477,7 @@ class _CommandList:
 
 
 def _load_policy(policy: Any) -> Json:
-    """Return `{"allow": [...], "deny": [...]}`, read from a file or taken as it is.
+    """Return `{"allow": [...], "deny": [...]}`, read from the file of this name, or taken as it is.
 
     An empty list `allow` allows nothing; no such list allows everything. HotenvError 2 or 8.
     """
@@ -7490,6 +7501,7 @@ def _load_policy(policy: Any) -> Json:
 
 
 def _is_list_of_words(words: Any) -> bool:
+    """Is this a list, a tuple or a set of strings?"""
     if not isinstance(words, (list, tuple, set, frozenset)):
         return False
     return all([isinstance(word, str) for word in words])
@@ -7506,6 +7518,7 @@ def _policy_summary(policy: Json) -> str:
 
 
 def _policy_names(words: Iterable[str]) -> str:
+    """Return names as one line, and of many only the first."""
     names = sorted(words)
     shown = ", ".join(map(_shown, names[:_POLICY_SHOWN]))
     if len(names) > _POLICY_SHOWN:
