@@ -7118,8 +7118,8 @@ _POLICY_TOKEN_IN_QUOTES = rf"""(?xs)
   | (?P<opens> \$\( )
   | (?P<closes> " )
 """
-# `opens` and `closes` are the ends of quotes, substitutions and subshells. `tests` are `((...))` and
-# `[[ ... ]]`. `branch` ends a branch of `case`. `joins` continues a line.
+# `opens` and `closes` are the ends of quotes, substitutions and subshells. `tests` are `((...))`
+# and `[[ ... ]]`. `branch` ends a branch of `case`. `joins` continues a line.
 _POLICY_TOKEN = rf"""(?xs)
     (?P<joins> \\\n )
   | (?P<blank> [ \t]+ )
