@@ -3888,6 +3888,8 @@ class _FoundValues(_MaskedStream):
 # what stands behind a name that says that it is a secret. Traces of guards and shells use the same
 # tables. A token of another form is not seen.
 
+_TOKEN_WORD = 8  # letters: a shorter word is no token
+
 # The services whose tokens are known, and the form of each.
 _TOKEN_FORMS = [
     ("GitHub: personal, OAuth, app and refresh tokens", r"gh[pousr]_[A-Za-z0-9]{10,}"),
@@ -3944,6 +3946,29 @@ def _is_secret_name(name: str) -> bool:
     if name in ("PWD", "OLDPWD"):  # in which directory a shell is, and was
         return False
     return re.fullmatch(_TOKEN_NAME, name, re.VERBOSE | re.IGNORECASE) is not None
+
+
+def _tokens_of(env: Env) -> Values:
+    """Return what an environment holds that looks like a secret: by its name, or by its form.
+
+    Paths, and short words such as `vault` in TOKEN_TYPE, are no secrets. Tokens under other names
+    become the lines of one value named `token`, because a Redactor hides each line of a value.
+    """
+    import re
+    forms = "|".join([form for _, form in _TOKEN_FORMS] + [_TOKEN_PEM])
+    find = re.compile(rf"(?s)(?<![A-Za-z0-9])(?:{forms})").findall
+    tokens = {}
+    found: Words = []
+    for name, value in env.items():
+        if value.startswith("/") or len(value) < _TOKEN_WORD and value.isalpha():
+            continue
+        if _is_secret_name(name):
+            tokens[name] = value
+        elif len(value) >= _TOKEN_WORD:
+            found += find(value)
+    if found:
+        tokens["token"] = "\n".join(found)
+    return tokens
 
 
 def _hide_arguments(words: Words) -> Words:
@@ -7592,7 +7617,6 @@ _SHELL_JOB_KEPT = 4 << 20  # bytes of each output of a job
 _SHELL_INPUT_MAX = 16 << 20  # bytes that wait until a job reads them
 _SHELL_MATCHED = 1000  # characters of a line in which a pattern is looked for
 _SHELL_TERMINAL_SIZE = (40, 120)  # lines and columns of a job's terminal
-_TOKEN_WORD = 8  # letters: a shorter word is no token
 _SHELL_TICK = 1.0  # seconds between two looks at how a command gets on
 _SHELL_SILENCE = 15.0  # seconds without output after which that is news, too
 _STAT_START = 19  # the place of `starttime` behind the name in /proc/PID/stat: proc(5) counts 22
@@ -9662,29 +9686,6 @@ def _shortened(text: str) -> str:
         return text
     half = _SHELL_AUDITED // 2
     return f"{text[:half]}\n[hotenv: {len(text)} characters]\n{text[-half:]}"
-
-
-def _tokens_of(env: Env) -> Values:
-    """Return what an environment holds that looks like a secret: by its name, or by its form.
-
-    Paths, and short words such as `vault` in TOKEN_TYPE, are no secrets. Tokens under other names
-    are the lines of one value, because of a value each line is hidden.
-    """
-    import re
-    forms = "|".join([form for _, form in _TOKEN_FORMS] + [_TOKEN_PEM])
-    find = re.compile(rf"(?s)(?<![A-Za-z0-9])(?:{forms})").findall
-    tokens = {}
-    found: Words = []
-    for name, value in env.items():
-        if value.startswith("/") or len(value) < _TOKEN_WORD and value.isalpha():
-            continue
-        if _is_secret_name(name):
-            tokens[name] = value
-        elif len(value) >= _TOKEN_WORD:
-            found += find(value)
-    if found:
-        tokens["token"] = "\n".join(found)
-    return tokens
 
 
 # -- jobs ------------------------------------------------------------------------------------------
