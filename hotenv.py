@@ -7950,7 +7950,23 @@ class PolicyDenied(HotenvError):
     """The policy does not let this command run; the audit has it as blocked. `.code` is 10."""
 
 
-class ExecResult:
+class _Fields:
+    """A record whose attributes are its fields."""
+
+    def __init__(self, **fields: object) -> None:
+        """Take a value for each of the fields, in their order."""
+        self.__dict__.update(fields)
+
+    def as_dict(self) -> Json:
+        """Return the record as a dict, in the order of the fields, ready for JSON."""
+        return dict(self.__dict__)
+
+    def __repr__(self) -> str:
+        """Show all fields."""
+        return f"{type(self).__name__}({self.__dict__})"
+
+
+class ExecResult(_Fields):
     """What one command did. Every text in it is masked, and cleaned of control sequences."""
 
     command: str
@@ -7966,20 +7982,8 @@ class ExecResult:
     id: int  # the number of the command in this session, for ShellSession.read() and the audit
     note: str  # what else there is to know, such as a directory that is gone, or ''
 
-    def __init__(self, **fields: object) -> None:
-        """Take a value for each of the fields, in their order."""
-        self.__dict__.update(fields)
 
-    def as_dict(self) -> Json:
-        """Return the result as a dict, in the order of the fields, ready for JSON."""
-        return dict(self.__dict__)
-
-    def __repr__(self) -> str:
-        """Show all fields."""
-        return f"ExecResult({self.__dict__})"
-
-
-class OutputPart:
+class OutputPart(_Fields):
     """Some lines of an output, masked and cleaned, and where to read on."""
 
     text: str  # the last line may be unfinished, as a prompt is
@@ -7989,18 +7993,6 @@ class OutputPart:
     running: bool  # whether more may come
     exit_code: int | None  # None while it runs
     note: str  # what else there is to know, such as lines that are no longer kept, or ''
-
-    def __init__(self, **fields: object) -> None:
-        """Take a value for each of the fields, in their order."""
-        self.__dict__.update(fields)
-
-    def as_dict(self) -> Json:
-        """Return the part as a dict, in the order of the fields, ready for JSON."""
-        return dict(self.__dict__)
-
-    def __repr__(self) -> str:
-        """Show all fields."""
-        return f"OutputPart({self.__dict__})"
 
 
 # -- what is displayed -----------------------------------------------------------------------------
