@@ -8118,10 +8118,9 @@ class _ShellOutput(_Sink):
         self.size += len(data)
         self.lines += data.count(b"\n")
         size = self.kept_size
-        if self.size - len(data) < self._head_room:
-            room = self._head_room - len(self._head)
-            self._head += data[:room]
-            data = data[room:]
+        room = self._head_room - len(self._head)
+        self._head += data[:room]
+        data = data[room:]
         if self._tail and len(self._tail[-1]) + len(data) <= _SHELL_PIECE:
             self._tail[-1] += data
         elif len(data) > _SHELL_PIECE:
@@ -8202,11 +8201,11 @@ class _ShellOutput(_Sink):
         number = 1  # of the line with which `data` begins
         data = head + tail
         if not self.is_whole() and first > head.count(b"\n"):
-            # The lines between head and tail are gone; the tail begins within a line.
+            # The lines between head and tail are gone. The tail begins within a line, which is
+            # skipped.
             number = self.lines - tail.count(b"\n") + 1
             data = tail
-            if number > first - 1:
-                first = max(first, number + 1)
+            first = max(first, number + 1)
         elif not self.is_whole():
             data = head
             is_last = False
@@ -9237,7 +9236,7 @@ class ShellSession:
                 f"there is no output {number}",
                 "a result that was not cut is complete; of those that were, the last are kept")
         reader = _OutputReader(self._redactor, stream, first, count, pattern, max_output)
-        return reader.read(outputs, is_running=False, exit_code=None)
+        return reader.read(outputs[reader.index], is_running=False, exit_code=None)
 
     def _check_usable(self) -> None:
         if self._poison:
@@ -9700,7 +9699,7 @@ class _OutputReader:
         self._limit = max(1, max_output)
         if stream not in ("stdout", "stderr"):
             raise _usage("an output is stdout or stderr")
-        self.index = 0
+        self.index = 0  # of the output that is read, in a pair
         if stream == "stderr":
             self.index = 1
         if not first or count < 1:
@@ -9759,10 +9758,9 @@ class _OutputReader:
         return _OutputLines(text, lines.first, lines.first + text.count("\n"))
 
     def read(
-        self, outputs: list[_ShellOutput], is_running: bool, exit_code: int | None
+        self, output: _ShellOutput, is_running: bool, exit_code: int | None
     ) -> OutputPart:
         """Return the part that is there by now."""
-        output = outputs[min(self.index, len(outputs) - 1)]
         self.settle(output)
         note = ""
         if output.size and not output.kept_size:
@@ -10162,7 +10160,7 @@ class ShellJob:
                 if left <= 0 or stop and stop.is_set():
                     break
                 self._changed.wait(min(left, 0.25))
-            return reader.read(self._outputs, self.is_running, self.exit_code)
+            return reader.read(output, self.is_running, self.exit_code)
 
     def write(self, text: str = "", *, secret: str | None = None, end: bool = False) -> None:
         """Send text to the job's stdin, then the value of a secret and a new line, then the end.
