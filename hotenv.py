@@ -8776,7 +8776,7 @@ class _LocalShells:
         """End a shell and all that it has started. Return its exit code."""
         return shell.end()
 
-    def start_job(self, place: bytes, command: str, has_terminal: bool) -> _JobProcess:
+    def start_job(self, place: bytes, command: str, has_terminal: bool) -> _LocalJob:
         """Start a bash that takes its place, runs a command, and takes input from the caller."""
         import shlex
         script = place + _SHELL_JOB_LINE % _encoded(shlex.quote(command))
@@ -8843,7 +8843,7 @@ class _RemoteShells:
                 time.sleep(0.002)
         return shell.end()
 
-    def start_job(self, place: bytes, command: str, has_terminal: bool) -> _JobProcess:
+    def start_job(self, place: bytes, command: str, has_terminal: bool) -> _RemoteJob:
         """Start what leads to such a bash elsewhere. HotenvError: why not."""
         import shlex
         line = _SHELL_JOB_LINE
@@ -9794,44 +9794,6 @@ class _SharedSink(_Sink):
             self._changed.notify_all()
 
 
-class _JobProcess:
-    """The process of a job, and the pipes or the terminal to it. Here are its common parts."""
-
-    child: _GuardedProcess
-
-    def connect(self, out: _SharedSink, err: _SharedSink) -> None:
-        """Settle where the output goes."""
-        raise NotImplementedError
-
-    def is_open(self) -> bool:
-        """May there come more output?"""
-        raise NotImplementedError
-
-    def attend(self, seconds: float) -> None:
-        """Read what has come, and write what waits. Wait at most so long for either."""
-        raise NotImplementedError
-
-    def write(self, data: bytes) -> None:
-        """Have the job read this. HotenvError 8: too much waits already, or its stdin has ended."""
-        raise NotImplementedError
-
-    def end_input(self) -> None:
-        """Let the job's stdin end, behind all that was written."""
-        raise NotImplementedError
-
-    def interrupt(self) -> None:
-        """Send one Ctrl-C."""
-        raise NotImplementedError
-
-    def kill(self) -> None:
-        """Have the process end at once; end() follows."""
-        raise NotImplementedError
-
-    def end(self) -> int:
-        """Kill all that is left of the job, and close its pipes. Return the exit code."""
-        raise NotImplementedError
-
-
 class _Outgoing:
     """Bytes on their way into a pipe or a terminal that takes only some at a time."""
 
@@ -9862,7 +9824,7 @@ class _Outgoing:
             os.close(self.descriptor)
 
 
-class _LocalJob(_JobProcess):
+class _LocalJob:
     """A job on this machine: a bash that reads its script from a pipe beside its stdin."""
 
     def __init__(self, script: bytes, env: Env, has_terminal: bool) -> None:
@@ -10009,7 +9971,7 @@ def _open_terminal() -> tuple[int, int]:
     return near, far
 
 
-class _RemoteJob(_JobProcess):
+class _RemoteJob:
     """A job elsewhere: a bash behind a relay, which reads its script and then its stdin from it."""
 
     def __init__(self, script: bytes, remote: _RemoteShells, env: Env) -> None:
@@ -10087,7 +10049,11 @@ class ShellJob:
     """
 
     def __init__(
-        self, session: ShellSession, number: int, command: str, process: _JobProcess
+        self,
+        session: ShellSession,
+        number: int,
+        command: str,
+        process: _LocalJob | _RemoteJob,
     ) -> None:
         """Take a process that has just been started. Only ShellSession.start() makes jobs."""
         import threading
