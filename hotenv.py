@@ -8737,7 +8737,7 @@ class _LocalShells:
 
     def start(self, poison: list[HotenvError], said: _ShellOutput) -> _ShellProcess:
         """Start a shell, which has read nothing yet."""
-        return _ShellProcess(self.argv, self._env, False, poison)
+        return _ShellProcess(self.argv, self._env, is_remote=False, poison=poison)
 
     def greeting(self, shell: _ShellProcess) -> bytes:
         """Return what a shell reads first: its descriptors get their numbers."""
@@ -8798,7 +8798,7 @@ class _RemoteShells:
 
         What comes on stderr meanwhile goes to `said`.
         """
-        shell = _ShellProcess(self.argv, self._env, True, poison)
+        shell = _ShellProcess(self.argv, self._env, is_remote=True, poison=poison)
         try:
             self._address = _greet_remote(shell, self, _SHELL_BASH, said)
         except BaseException:
@@ -8839,8 +8839,6 @@ class _RemoteShells:
         give_up = time.monotonic() + _SHELL_FAREWELL
         while shell.child.status() is None and time.monotonic() < give_up:
             shell.move(0.002)
-            if not shell.notes.is_open and not shell.err.is_open:
-                time.sleep(0.002)
         return shell.end()
 
     def start_job(self, place: bytes, command: str, has_terminal: bool) -> _RemoteJob:
@@ -9976,8 +9974,9 @@ class _RemoteJob:
 
     def __init__(self, script: bytes, remote: _RemoteShells, env: Env) -> None:
         import threading
-        self._lock = threading.Lock()
-        self._shell = _ShellProcess(remote.argv, env, True, [])
+        self._lock = threading.Lock()  # around what the shell is sent
+        self._remote = remote
+        self._shell = _ShellProcess(remote.argv, env, is_remote=True, poison=[])
         self.child = self._shell.child
         try:
             said = _ShellOutput(4096)
@@ -10035,11 +10034,7 @@ class _RemoteJob:
 
     def end(self) -> int:
         """Let the far side end everything, then end what leads there. Return the exit code."""
-        self._shell.close_stdin()
-        give_up = time.monotonic() + _SHELL_FAREWELL
-        while self.child.status() is None and time.monotonic() < give_up:
-            time.sleep(0.005)
-        return self._shell.end()
+        return self._remote.end(self._shell)
 
 
 class ShellJob:
