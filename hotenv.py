@@ -7713,8 +7713,9 @@ __hotenv_end {LAST} "$__hotenv_said" "$__hotenv_n" 2>/dev/null
 """
 
 # How a shell takes its place: the directory, the exports of the shell before, and its first record.
-# A first shell must reach its directory; a later one goes to the nearest that is there.
-# Its mark, by which its processes are known, is its own, and not one of the exports.
+# A first shell must reach its directory; a later one goes to the nearest that is there. Then PWD,
+# which the exports have set to the directory that is gone, is set anew.
+# The mark of a shell, by which its processes are known, is its own, and not one of the exports.
 _SHELL_KEEP_MARK = b"__hotenv_mark=$HOTENV_SHELL\n"
 _SHELL_OWN_MARK = b"export HOTENV_SHELL=\"$__hotenv_mark\"; unset -v __hotenv_mark\n"
 _SHELL_FIRST_PLACE = b"\\builtin cd -- %s || exit 1\n"
@@ -7722,8 +7723,7 @@ _SHELL_LATER_PLACE = b"__hotenv_go %s\n"
 _SHELL_SETTLED = b"""\
 [[ ! ${__hotenv_gone-} ]] || \\builtin cd .
 unset -v __hotenv_gone; unset -f __hotenv_go
-__hotenv_end %s "$$"
-:
+__hotenv_end %s 0
 """
 _SHELL_FORGET_EXPORTS = b"\\builtin unset -v $(\\builtin compgen -e)\n"
 
@@ -9528,7 +9528,6 @@ class ShellSession:
         gone = self._cwd
         self._accept(record)
         self._earlier = first
-        self._status = 0
         if self._has_started and self._cwd != gone:
             place_shown = _shown(self._place_redactor(gone))
             self._note = f"the directory {place_shown} is gone: the shell is in {self.cwd}"
