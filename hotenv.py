@@ -8980,9 +8980,9 @@ class ShellSession:
     Threads may share a session: one command runs at a time, and the others wait.
     """
 
-    _shell: _ShellProcess | None = None  # these three also where __init__() fails early
+    # Where __init__() fails early, __del__() finds these.
+    _shell: _ShellProcess | None = None
     _owner = 0
-    _jobs_running: list[ShellJob] = []  # noqa: RUF012  (replaced, never changed)
 
     def __init__(
         self,
@@ -9036,7 +9036,6 @@ class ShellSession:
         self._has_started = False  # whether there has been a shell before
         self._has_lost_shell = False  # whether a shell was, and no result has said so yet
         self._note = ""  # what the next result is to say
-        self._jobs_running = []
         self._jobs: dict[int, ShellJob] = {}
         self._ready()
 
@@ -9175,8 +9174,8 @@ class ShellSession:
         """
         _check_command(command)
         self._check_usable()
-        self._jobs_running = [job for job in self._jobs_running if job.is_running]
-        if len(self._jobs_running) >= _SHELL_JOBS_MAX:
+        running = [job for job in self.jobs() if job.is_running]
+        if len(running) >= _SHELL_JOBS_MAX:
             raise _usage(f"{_SHELL_JOBS_MAX} jobs run in this session: stop one")
         number = next(self._numbers)
         self._check_policy(number, command)
@@ -9189,7 +9188,6 @@ class ShellSession:
             self._record(number, "failed", reason=str(failure))
             raise failure from None
         job = ShellJob(self, number, self._redactor(command), process)
-        self._jobs_running.append(job)
         self._jobs[number] = job
         return job
 
@@ -9577,11 +9575,13 @@ class ShellSession:
         return self._transport.end(shell)
 
     def _end_jobs(self) -> None:
-        if os.getpid() == self._owner:
-            for job in self._jobs_running:
-                job.kill(wait=False)  # so that they end side by side
-            for job in self._jobs_running:
-                job.kill()
+        """End all jobs, and wait until what they have to say stands in the audit."""
+        if os.getpid() != self._owner:
+            return
+        for job in self.jobs():
+            job.kill(wait=False)  # so that they end side by side
+        for job in self.jobs():
+            job.kill()
 
 
 class _Ticker:
@@ -10173,15 +10173,15 @@ class ShellJob:
         self._wait_until_ended(limit)
         return self.exit_code
 
-    def _wait_until_ended(self, seconds: float) -> bool:
+    def _wait_until_ended(self, seconds: float) -> None:
+        """Wait for the end, at most so many seconds."""
         give_up = time.monotonic() + min(seconds, MAX_DURATION)
         with self._changed:
             while self.is_running:
                 left = give_up - time.monotonic()
                 if left <= 0:
-                    return False
+                    return
                 self._changed.wait(left)
-        return True
 
 
 # ==== mcp =========================================================================================
