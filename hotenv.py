@@ -9262,10 +9262,9 @@ class ShellSession:
         command = _Command(number, text, room, self._memory)
         background = self._background
         self._background = self._new_background()
+        tick: Callable[[], None] | None = None
         if progress:
-            tick: Callable[[], None] | None = _Ticker(command, self._redactor, progress).tick
-        else:
-            tick = None
+            tick = _Ticker(command, self._redactor, progress).tick
         try:
             self._run(command, begun + limit, tick)
             outputs = [command.out, command.err, background]
@@ -9465,9 +9464,9 @@ class ShellSession:
     ) -> str:
         """Wait for a shell that ends, is another program now, or is ended here."""
         has_begun = passage.has_begun()
-        if self._transport.is_remote and shell.last.has_come():
-            pass  # the transport gives it time for its last words
-        elif not shell.wait_for_end(deadline, self._stop):
+        # A remote shell that says that it ends: the transport waits for its last words.
+        is_leaving = self._transport.is_remote and shell.last.has_come()
+        if not is_leaving and not shell.wait_for_end(deadline, self._stop):
             command.is_late = True
         shell.drain()
         record = shell.last.parse()
@@ -9871,9 +9870,8 @@ class _LocalJob:
     def connect(self, out: _SharedSink, err: _SharedSink) -> None:
         """Settle where the output goes; that of a terminal is all `out`."""
         self._streams[0].sink = out
-        self._streams[-1].sink = err
-        if self._has_terminal:
-            self._streams[0].sink = out
+        if not self._has_terminal:
+            self._streams[1].sink = err
 
     def is_open(self) -> bool:
         """May there come more output?"""
