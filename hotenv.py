@@ -9143,8 +9143,8 @@ class ShellSession:
         second in which there is news, with the number of lines so far and the last one; it must not
         wait for anything.
 
-        Raises PolicyDenied, SessionPoisoned, or HotenvError if the command cannot be sent, or the
-        audit cannot be written.
+        Raises PolicyDenied, SessionPoisoned, or HotenvError if the command cannot be sent, no shell
+        begins it, or the audit cannot be written.
         """
         import threading
         limit = self._timeout
@@ -9365,7 +9365,7 @@ class ShellSession:
     def _run(
         self, command: _Command, deadline: float, tick: Callable[[], None] | None
     ) -> None:
-        """See a command through, in a new shell if need be. It runs once, or not at all."""
+        """See a command through, in a new shell if need be. HotenvError 8: it has not run."""
         import shlex
         quoted = _encoded(shlex.quote(command.text))
         outcome = self._attempt(command, quoted, deadline, tick)
@@ -9373,7 +9373,9 @@ class ShellSession:
             outcome = self._attempt(command, quoted, deadline, tick)
         if outcome == _PASSAGE_NOT_BEGUN:
             self._end()  # this shell can run nothing any more
-            self._attempt(command, quoted, deadline, tick)
+            outcome = self._attempt(command, quoted, deadline, tick)
+        if outcome == _PASSAGE_NOT_BEGUN:
+            raise HotenvError(EXIT_SYSTEM, "each shell has ended before it ran the command")
 
     def _attempt(
         self, command: _Command, quoted: bytes, deadline: float, tick: Callable[[], None] | None

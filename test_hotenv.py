@@ -18517,6 +18517,25 @@ def test_few_descriptors_cost_no_shell(agents_shell):
     assert (result.stdout, result.shell_restarted) == ("1\n/dev/null\n", False)
 
 
+# This way to a bash ends with 0 where the first command would begin.
+_AGENTS_WAY_THAT_ENDS = """
+while IFS= read -r line; do
+    case $line in "__hotenv_begin "[0-9a-f]*) break ;; esac
+    printf "%s\\n" "$line"
+done | bash
+exit 0
+"""
+
+
+def test_command_that_no_shell_begins_raises(tmp_path):
+    """Where each shell ends before the command begins, there is an error and no result."""
+    way = ["sh", "-c", _AGENTS_WAY_THAT_ENDS]
+    with hotenv.ShellSession(remote=way, timeout=20) as shell:
+        command = f"touch {shlex.quote(str(tmp_path / 'ran'))}"
+        assert "before it ran the command" in _agents_error(shell.exec, command)
+    assert not (tmp_path / "ran").exists()
+
+
 def test_exit_on_stderr_is_kept_after_a_restart(agents_shell):
     """A command in a new shell keeps its `exit` on stderr, which is no word of bash's."""
     pid = agents_shell.exec("(sleep 0.05; kill -9 $$) & echo $$").stdout.strip()
