@@ -7583,8 +7583,10 @@ def _denied(policy: Json, command: str) -> str:
 #   2. On a pipe N of its own the shell says that a command begins, and when the command or the
 #      shell has ended: a record with status, directory, background jobs and exports. The bytes of N
 #      never go to a result. A remote shell has two streams: there records travel on stdout.
-#   3. Each message begins and ends with a nonce that the shell reads only then. So nothing that a
-#      command prints can pass for a message.
+#   3. Each message begins and ends with a nonce. The shell reads the nonce of a record behind the
+#      command, so nothing that the command prints can pass for the record of its end. A command
+#      that sets a trap, or that reads the nonce in the EXIT trap, can forge a record: that deceives
+#      about its own shell alone, which it can as well end or change.
 #   4. A time limit is one Ctrl-C: each process gets SIGINT once. Whatever is there two seconds
 #      later is killed, with the shell. Neither costs the shell before the command has begun.
 #   5. A shell that has ended is replaced: its directory and its exports are kept, and the result
@@ -7599,7 +7601,7 @@ _SHELL_TIMEOUT = 30.0  # seconds for a command that names no limit of its own
 _SHELL_GRACE = 2.0  # seconds for an interrupted command to end: then it and the shell are killed
 _SHELL_INTERRUPT_ROUNDS = 8  # looks within that time at what must be told once more
 _SHELL_SETTLE = 0.05  # seconds before an interrupt: bash loses one while it starts a command
-_SHELL_CONNECT = 30.0  # seconds for a shell to start, to answer, or to read a very long command
+_SHELL_CONNECT = 30.0  # seconds for a shell to start, to read a very long command, or to be ended
 _SHELL_PROBE = 3.0  # seconds until a silent remote is asked by a second connection what is wrong
 _SHELL_FAREWELL = 2.0  # seconds for a remote shell's far side to end everything there
 _SHELL_LAST_WORDS = 0.5  # seconds for a shell to end that has said that it ends
@@ -7625,7 +7627,8 @@ _F_SETPIPE_SZ = 1031  # of <linux/fcntl.h>; Python knows this one since 3.10
 _SHELL_BASH = ["bash", "--norc", "--noprofile", "--noediting", "+o", "history", "-i"]
 _SHELL_JOB_BASH = ["bash", "--norc", "--noprofile"]
 
-# Each of these variables would have the shell run, print, log or end something on its own.
+# Each of these variables would change what the shell's text means, or would have the shell run,
+# print, log or end something on its own.
 _SHELL_DROPPED = [
     "BASH_ENV", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4", "TMOUT", "IGNOREEOF", "SHELLOPTS",
     "BASHOPTS", "BASH_XTRACEFD", "POSIXLY_CORRECT", "HISTFILE", "BASH_FUNC_*",
@@ -7634,13 +7637,13 @@ _SHELL_DROPPED = [
 
 # -- the text that the shells read -----------------------------------------------------------------
 
-# The shell knows O, E and N as 50, 51 and 52, numbers that no script uses and that `ulimit -n 64`
-# allows; at 53 it marks the end of stderr, if the shell is remote.
+# In the shell, O, E and N are the descriptors 50, 51 and 52: hardly a script uses these numbers,
+# and `ulimit -n 64` allows them. A remote shell marks the end of stderr by way of descriptor 53.
 _SHELL_ARRANGE_HERE = b"exec 52>&%d- 50>&1 51>&2 53>/dev/null >/dev/null 2>&1\n"
 _SHELL_ARRANGE_THERE = b"exec 50>&3 51>&4 52>&3- 53>&4-\n"
 
 # One command: the mark of its beginning, the status of the command before, the command in quotes,
-# and the nonce of its record. The last line notices a shell that can no longer say how it is.
+# and twice the nonce of its record. The last line ends a shell that could not write its record.
 _SHELL_COMMAND = b"""\
 __hotenv_begin %s %d; \\builtin eval %s 52>&- </dev/null >&50 2>&51 50>&- 51>&- 53>&-
 __hotenv_end %s "$?"
@@ -7669,9 +7672,9 @@ builtin printf '\0%s\n' "$1" >&53
 [[ -o errexit ]] || builtin return "$2"
 }
 
-# __hotenv_end NONCE STATUS [DESCRIPTOR]: write a record, and return the status. The probe finds a
-# `builtin` that is a function now: only in POSIX mode is `unset` found before any. Once all is
-# said, the variable has the nonce.
+# __hotenv_end NONCE STATUS [DESCRIPTOR]: write a record, and return the status. The probe finds out
+# whether `builtin` is a function now, which is then removed: only in POSIX mode, bash finds `unset`
+# before a function of that name. Once the record is written, __hotenv_n has the nonce.
 __hotenv_end() {
 builtin printf -v __hotenv_probe %s "$1"
 if [[ ${__hotenv_probe-} != "$1" ]]; then
@@ -7765,8 +7768,8 @@ done
 
 _SHELL_NO_BASH = "hotenv finds no bash here"
 
-# What the login shell of a remote reads first. It may read ahead: so in one line it says {B}, it is
-# there, and becomes a bash that reads what comes next.
+# What the login shell of a remote reads first. That shell may read ahead, so all stands in one
+# line: it prints {B}, to say that it is there, and becomes a bash, which reads what comes next.
 _SHELL_GREETING = rb"""printf '\0%s\n' {B}; printf '\0%s\n' {B} >&2; \
 exec env PS0= PS1= PROMPT_COMMAND= sh -c '\
 HOTENV_SHELL="${HOTENV_SHELL-} {B}"; export HOTENV_SHELL; \
@@ -7883,7 +7886,8 @@ done
 exit
 }
 
-# __hotenv_pass SIZE: hand on so many bytes, which end with a line. `head` of Linux reads no more.
+# __hotenv_pass SIZE: hand on so many bytes, which end with a line. The `head` of Linux reads no
+# byte more than it prints.
 __hotenv_pass() {
 local left=$1 line
 if [[ -e /proc/self/stat ]]; then
@@ -8064,9 +8068,10 @@ class _OutputMemory:
     """The outputs of a shell that can still be read: the last ones, up to a number of bytes."""
 
     def __init__(self, room: int) -> None:
+        """Take how many bytes are kept in all."""
         import threading
         self._room = room
-        self._size = 0
+        self._size = 0  # bytes that are kept, also of commands that run
         self._finished: dict[int, list[_ShellOutput]] = {}  # by the command's number, oldest first
         self._lock = threading.Lock()  # jobs grow, each in a thread of its own
 
@@ -8088,6 +8093,7 @@ class _OutputMemory:
             self._forget(outputs)
 
     def _forget(self, outputs: list[_ShellOutput]) -> None:
+        """Drop the bytes of these outputs. The lock is held."""
         for output in outputs:
             self._size -= output.kept_size
             output.forget()
@@ -8101,6 +8107,7 @@ class _ShellOutput(_Sink):
     """What came through one pipe: all of it, or its beginning and its end."""
 
     def __init__(self, room: int, memory: _OutputMemory | None = None) -> None:
+        """Take how many bytes are kept at most, and who is told how many are."""
         self.size = 0  # bytes that came
         self.lines = 0  # whole lines that came
         self.kept_size = 0  # bytes that are here
@@ -8108,7 +8115,7 @@ class _ShellOutput(_Sink):
         self._memory = memory
         self._head = bytearray()
         self._head_room = room // 4
-        self._tail: list[bytes | bytearray] = []
+        self._tail: list[bytes | bytearray] = []  # small pieces are joined to a bytearray
         self._tail_size = 0
 
     def add(self, data: bytes) -> None:
@@ -8325,6 +8332,7 @@ def _exit_code(status: int) -> int:
 
 
 def _new_nonce() -> bytes:
+    """Return 32 characters that nobody can guess."""
     return os.urandom(16).hex().encode()
 
 
@@ -8379,8 +8387,10 @@ class _GuardedProcess:
     def end(self) -> int:
         """Kill the process and its session, and the guard. Return the exit code."""
         self._end_all()
+        # The guard ends before the process is waited for: from then on, the process's number may be
+        # a stranger's.
         with self._guard:
-            self._guard.kill()  # this one first: a pid that is free may be a stranger's
+            self._guard.kill()
         self.process.kill()
         _best_effort(self._close_stdin)
         return _exit_code(self.process.wait())
@@ -8396,8 +8406,8 @@ class _GuardedProcess:
         """
         rows = self._belonging(set())
         if rows or self.process.returncode is None:
-            # All at one moment, so that no fork escapes. The number of a process that has been
-            # waited for is only its session's, if that has other processes.
+            # All at one moment, so that no fork escapes. Once the process has been waited for, its
+            # number may be a stranger's, unless others in its session still hold it.
             _best_effort(os.killpg, self.pid, _signal.SIGKILL)
         pids = {row.pid for row in rows}
         for pause in range(_SHELL_KILL_ROUNDS):
@@ -8431,7 +8441,7 @@ class _GuardedProcess:
     def _has_marked(self, row: _ProcessRow) -> bool:
         """Has this process the mark in its environment?"""
         if not row.session or row.start < self._start:
-            return False  # a thread of the kernel's, or older
+            return False  # a thread of the kernel's, or older than this process
         for _ in range(_SHELL_EXEC_LOOKS):
             try:
                 environment = _content(f"/proc/{row.pid}/environ")
@@ -8444,6 +8454,7 @@ class _GuardedProcess:
 
 
 def _heed_interrupts() -> None:
+    """Let SIGINT end this process, which is about to become another program."""
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 
@@ -8473,7 +8484,7 @@ class _ShellBytes(_Sink):
 class _ShellMark:
     """Bytes by which a shell says where it is. The bytes behind a mark go to its sink.
 
-    A mark can come again: then the same holds. The bytes of the mark itself go to the `keeper`.
+    A mark that comes again changes the sink again. The bytes of the mark itself go to the `keeper`.
     """
 
     SIZE = 34  # bytes of each mark: NUL, a nonce in hex, and NUL or a new line
@@ -8496,7 +8507,7 @@ class _ShellStream:
         self._held = b""  # what may be the beginning of a mark
 
     def read(self) -> None:
-        """Take once what the pipe holds, or its end. There must be something."""
+        """Take once what the pipe holds, or its end. If there is neither, this may wait."""
         try:
             piece = os.read(self.descriptor, _SHELL_PIPE)
         except BlockingIOError:
@@ -8525,11 +8536,11 @@ class _ShellStream:
     def _divide(self, data: bytes) -> bytes:
         """Hand out what stands before the last mark; return what stands behind."""
         while True:
-            place = -1
             first = None
+            place = len(data)
             for mark in self.marks:
                 found = data.find(mark.raw)
-                if found >= 0 and (place < 0 or found < place):
+                if 0 <= found < place:
                     place = found
                     first = mark
             if not first:
@@ -8542,7 +8553,10 @@ class _ShellStream:
 
 
 class _ShellRecord:
-    """What a shell says of itself: see __hotenv_end in the text that the shells read."""
+    """How a shell is: see __hotenv_end in _SHELL_SETUP.
+
+    `jobs` are the pids of what runs in the background, `exports` is text for a shell.
+    """
 
     def __init__(self, status: int, directory: str, jobs: list[int], exports: bytes) -> None:
         self.status = status
@@ -8618,14 +8632,15 @@ class _ShellProcess:
         from subprocess import PIPE
         self._poison = poison
         self.tick: Callable[[], None] | None = None
-        self.last = _AwaitedRecord()  # the one from the EXIT trap
+        self.last = _AwaitedRecord()  # the record that the EXIT trap writes
         self.last_marks = self.last.marks_of_notes(_NOWHERE)
         self._unsent = b""
         self._selector = selectors.PollSelector()
         self.streams: list[_ShellStream] = []
         ends: list[int] = []
         with ExitStack() as near, ExitStack() as far:
-            # Not by Popen: on older Pythons it leaks some when there are no more descriptors.
+            # These pipes are not made by Popen: an older Python leaks some of them when there are
+            # no more descriptors.
             for _ in range(2 if is_remote else 3):
                 reader, writer = os.pipe()
                 near.callback(os.close, reader)
@@ -8652,6 +8667,7 @@ class _ShellProcess:
         self._write_unsent()
 
     def _write_unsent(self) -> None:
+        """Write as much as the shell's stdin has room for."""
         try:
             written = self._stdin.write(self._unsent)
         except (OSError, ValueError):
@@ -8698,7 +8714,7 @@ class _ShellProcess:
         return True
 
     def _wait(self, deadline: float, stop: threading.Event | None, pause: float) -> bool:
-        """Move bytes once. False: the deadline or `stop` came before."""
+        """Move bytes once, waiting at most `pause` for some. False: the deadline or `stop` came."""
         if self._poison:
             raise _poisoned(self._poison)
         left = deadline - time.monotonic()
@@ -9030,7 +9046,7 @@ class ShellSession:
         self._memory = _OutputMemory(_SHELL_OUTPUTS_KEPT)
         self._room = max(_SHELL_OUTPUT_KEPT, _presented_room(self._redactor, self._limit))
         self._background = self._new_background()
-        self._earlier: _AwaitedRecord | None = None  # of the command before, which may come again
+        self._earlier: _AwaitedRecord | None = None  # of the last command: it may come once more
         self._background_jobs: list[int] = []  # pids of what the shell runs in the background
         self._status = 0  # of the last command
         self._has_started = False  # whether there has been a shell before
@@ -9040,6 +9056,7 @@ class ShellSession:
         self._ready()
 
     def _set_masks(self, environment: Env, also_mask: Env, no_mask: Sequence[str]) -> None:
+        """Settle what is masked in outputs, and what in the names of directories."""
         masked = {**_tokens_of(_host_environment()), **also_mask, **environment}
         self._redactor = Redactor(masked, no_mask)
         # A value that is a path is no secret in the name of a directory.
@@ -9055,6 +9072,7 @@ class ShellSession:
     def _set_audit(
         self, audit: str | None, words: Words | None, fields: Mapping[str, str]
     ) -> None:
+        """Settle what each line of the audit says. HotenvError: its file cannot be written."""
         self._audit = audit
         self._audit_name = os.urandom(4).hex()
         machine = os.uname().nodename
@@ -9235,12 +9253,14 @@ class ShellSession:
         return reader.read(outputs[reader.index], is_running=False, exit_code=None)
 
     def _check_usable(self) -> None:
+        """SessionPoisoned: the session has no shell, or another process has opened it."""
         if self._poison:
             raise _poisoned(self._poison)
         if os.getpid() != self._owner:
             raise SessionPoisoned(EXIT_SYSTEM, "the shell session is another process's")
 
     def _check_policy(self, number: int, command: str) -> None:
+        """PolicyDenied: the command may not run. The audit has it as blocked."""
         reason = self._redactor(_denied(self._policy, command))
         if reason:
             self._record(number, "blocked", command=self._redactor(command), reason=reason)
@@ -9323,6 +9343,7 @@ class ShellSession:
         return shown
 
     def _record_end(self, result: ExecResult) -> None:
+        """Write the line for the audit that says how a command has ended."""
         self._record(
             result.id, "end", exit_code=result.exit_code, duration_ms=result.duration_ms,
             cwd=result.cwd, truncated=result.truncated, timed_out=result.timed_out,
@@ -9533,6 +9554,7 @@ class ShellSession:
         self._has_started = True
 
     def _why_not_settled(self, shell: _ShellProcess, said: _ShellOutput) -> HotenvError:
+        """Return the error for a shell whose first record has not come."""
         why = "it gave no answer in time"
         if shell.has_ended() and shell.wait_for_end(time.monotonic() + _SHELL_GRACE):
             why = (
@@ -9638,6 +9660,7 @@ def _may_have_said_exit(record: _ShellRecord | None, command: str) -> bool:
 
 
 def _check_command(command: str) -> None:
+    """HotenvError 2: no shell can be sent this text."""
     if not _is_environment({"it": command}) or len(_encoded(command)) > _SHELL_COMMAND_MAX:
         raise _usage("a command is at most 16 MiB, without NUL and lone surrogates")
 
