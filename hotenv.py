@@ -9853,38 +9853,36 @@ class _LocalJob:
         from contextlib import ExitStack
         self._lock = threading.Lock()  # around the outgoing bytes
         self._has_terminal = has_terminal
-        with ExitStack() as near, ExitStack() as far:
+        # All descriptors are closed on a failure; else only those that the job alone needs are.
+        with ExitStack() as on_failure, ExitStack() as only_the_jobs:
 
-            def new_pipe() -> tuple[int, int]:
-                reader, writer = os.pipe()
-                near.callback(os.close, reader)
-                near.callback(os.close, writer)
-                return reader, writer
+            def kept(ends: tuple[int, int]) -> tuple[int, int]:
+                for descriptor in ends:
+                    on_failure.callback(os.close, descriptor)
+                return ends
 
-            script_reader, script_writer = new_pipe()
+            script_reader, script_writer = kept(os.pipe())
             if has_terminal:
-                terminal, stdin = _open_terminal()
-                near.callback(os.close, terminal)
-                near.callback(os.close, stdin)
+                terminal, stdin = kept(_open_terminal())
+                stdin_writer = os.dup(terminal)
+                on_failure.callback(os.close, stdin_writer)
                 descriptors = [terminal]
                 inner = [stdin, stdin, stdin]
-                stdin_writer = os.dup(terminal)
-                near.callback(os.close, stdin_writer)
+                if not env.get("TERM"):
+                    env = {**env, "TERM": "dumb"}
             else:
-                stdin, stdin_writer = new_pipe()
-                out, stdout = new_pipe()
-                err, stderr = new_pipe()
+                stdin, stdin_writer = kept(os.pipe())
+                out, stdout = kept(os.pipe())
+                err, stderr = kept(os.pipe())
                 descriptors = [out, err]
                 inner = [stdin, stdout, stderr]
-            if has_terminal and env.get("TERM", "") == "":
-                env = {**env, "TERM": "dumb"}
             argv = [*_SHELL_JOB_BASH, f"/dev/fd/{script_reader}"]
             self.child = _GuardedProcess(
                 argv, env, inner[0], inner[1], inner[2], passed=[script_reader],
                 has_terminal=has_terminal)
-            near.pop_all()
+            on_failure.pop_all()
             for descriptor in {script_reader, *inner}:
-                far.callback(os.close, descriptor)
+                only_the_jobs.callback(os.close, descriptor)
         self._streams = [_ShellStream(descriptor, _NOWHERE) for descriptor in descriptors]
         script = _SHELL_JOB_HERE % script_reader + script
         self._script = _Outgoing(script_writer, script)
@@ -9946,17 +9944,17 @@ class _LocalJob:
 
     def interrupt(self) -> None:
         """Send one Ctrl-C: to all below the job, or to whoever has its terminal."""
-        group = self.child.pid
         if self.child.process.returncode is not None:
             return
+        group = self.child.pid
+        others = []
         if self._has_terminal:
             try:
                 # Where nobody has the terminal, that is 0, which would mean this very process.
                 group = os.tcgetpgrp(self._streams[0].descriptor) or group
             except OSError:
                 pass  # the terminal is closed
-        others = []
-        if not self._has_terminal:
+        else:
             for row in _processes_below(_list_processes(), group):
                 if row.group != group:
                     others.append(row.pid)
