@@ -8967,12 +8967,6 @@ class _Passage:
         return self.begins[0].is_seen
 
 
-# What became of a command that was handed to a shell.
-_PASSAGE_DONE = "done"  # it has ended, and its shell goes on
-_PASSAGE_ENDED = "ended"  # its shell has ended with it
-_PASSAGE_NOT_BEGUN = "not begun"  # nothing has run
-
-
 class ShellSession:
     """A bash that stays: directory, variables and functions are kept from one `exec()` to the next.
 
@@ -9389,19 +9383,22 @@ class ShellSession:
         """See a command through, in a new shell if need be. HotenvError 8: it has not run."""
         import shlex
         quoted = _encoded(shlex.quote(command.text))
-        outcome = self._attempt(command, quoted, deadline, tick)
-        if outcome == _PASSAGE_NOT_BEGUN:  # an interrupt of the command before may have come late
-            outcome = self._attempt(command, quoted, deadline, tick)
-        if outcome == _PASSAGE_NOT_BEGUN:
+        has_run = self._attempt(command, quoted, deadline, tick)
+        if not has_run:  # an interrupt of the command before may have come late
+            has_run = self._attempt(command, quoted, deadline, tick)
+        if not has_run:
             self._end()  # this shell can run nothing any more
-            outcome = self._attempt(command, quoted, deadline, tick)
-        if outcome == _PASSAGE_NOT_BEGUN:
+            has_run = self._attempt(command, quoted, deadline, tick)
+        if not has_run:
             raise HotenvError(EXIT_SYSTEM, "each shell has ended before it ran the command")
 
     def _attempt(
         self, command: _Command, quoted: bytes, deadline: float, tick: Callable[[], None] | None
-    ) -> str:
-        """Send a command, and see it through to a record, or to the end of its shell or time."""
+    ) -> bool:
+        """Send a command, and see it through to a record, or to the end of its shell or time.
+
+        False: the shell has not begun it, and there is time for another attempt.
+        """
         shell = self._ready()
         shell.tick = tick
         passage = _Passage()
@@ -9418,12 +9415,12 @@ class ShellSession:
             record = passage.record.parse()
             if record:
                 if not passage.has_begun() and not command.is_late:
-                    return _PASSAGE_NOT_BEGUN
+                    return False
                 self._accept(record)
                 command.status = record.status
                 shell.drain()
                 self._rest(shell)
-                return _PASSAGE_DONE
+                return True
         return self._see_end(shell, passage, command, deadline)
 
     def _expect(self, shell: _ShellProcess, passage: _Passage, command: _Command) -> None:
@@ -9484,8 +9481,11 @@ class ShellSession:
 
     def _see_end(
         self, shell: _ShellProcess, passage: _Passage, command: _Command, deadline: float
-    ) -> str:
-        """Wait for a shell that ends, is another program now, or is ended here."""
+    ) -> bool:
+        """Wait for a shell that ends, is another program now, or is ended here.
+
+        Returns what `_attempt()` does.
+        """
         has_begun = passage.has_begun()
         # A remote shell that says that it ends: the transport waits for its last words.
         is_leaving = self._transport.is_remote and shell.last.has_come()
@@ -9497,9 +9497,7 @@ class ShellSession:
             self._accept(record)
         command.status = self._end()
         command.has_said_exit = command.status < 128 and _may_have_said_exit(record, command.text)
-        if has_begun or command.is_late:
-            return _PASSAGE_ENDED
-        return _PASSAGE_NOT_BEGUN
+        return has_begun or command.is_late
 
     def _ready(self) -> _ShellProcess:
         """Return the shell, with the output of background jobs taken, or a new one in its place."""
@@ -10126,7 +10124,8 @@ class ShellJob:
 
         `stream` is stdout or stderr. `first` is the line to begin with; -10 means the last ten. At
         most `count` lines and `max_output` characters are returned. With `pattern`, a regular
-        expression, these are only the lines that match, each behind its number. `wait`: if there is
+        expression, these are only the lines that match, each behind its number. A value of several
+        lines is masked as one line: behind it, these numbers are too small. `wait`: if there is
         nothing to return yet, wait up to so many seconds until there is, or until the job has
         ended; `stop` ends the wait.
         """
