@@ -5075,11 +5075,12 @@ class _KernelPart:
 
     Made before a fork, where that is possible; hold() then asks the kernel.
 
-    rules      for seccomp
-    files      the rights to the file system that Landlock refuses, but at these `places`
-    places     paths, with the rights that they have
-    network    the rights to the network that Landlock refuses
-    scopes     what Landlock keeps within this process and those that it starts
+    rules             for seccomp
+    files             the rights to the file system that Landlock refuses, but at these `places`
+    places            paths, with the rights that they have
+    network           the rights to the network that Landlock refuses
+    scopes            what Landlock keeps within this process and those that it starts
+    refuses_writing   are the rights to write among `files`, and open only at some places?
     """
 
     def __init__(self, guards: Guards, has_hook: bool, readable: Words, program: bytes) -> None:
@@ -5103,6 +5104,7 @@ class _KernelPart:
                 self.network = _LANDLOCK_CONNECT_TCP
             if not guards.unix and self.version >= _LANDLOCK_HAS_SCOPES:
                 self.scopes = _LANDLOCK_ABSTRACT_SOCKETS
+        self.refuses_writing = False
         if guards.read_root and self.version >= _LANDLOCK_HAS_TRUNCATE:
             self._refuse_files(readable)
         if guards.read_root:
@@ -5119,6 +5121,7 @@ class _KernelPart:
 
     def _refuse_files(self, readable: Words) -> None:
         """Refuse to write anywhere else than below --fs-write, and reading where that is asked."""
+        self.refuses_writing = True
         self.files = _LANDLOCK_WRITE
         if self.guards.reads_below() and not self.has_hook:
             self.files |= _LANDLOCK_READ
@@ -5145,16 +5148,17 @@ class _KernelPart:
             return []
         has_landlock = self._hold_by_landlock()
         has_seccomp = self._hold_by_seccomp()
+        if not has_seccomp:
+            return []  # every guard needs it
         held = []
-        for name in self.guards.asked():
-            if name == "no-subprocess" and has_seccomp:
-                held.append(name)
-            if name == "fs-readonly" and has_seccomp and has_landlock and self.files:
-                held.append(name)
-            # A Python may make TCP sockets, so there Landlock has to refuse to connect them.
-            connects_nowhere = not self.has_hook or (has_landlock and self.network)
-            if name == "no-network" and has_seccomp and connects_nowhere:
-                held.append(name)
+        # A Python may make TCP sockets, so there Landlock has to refuse to connect them.
+        connects_nowhere = not self.has_hook or (has_landlock and self.network)
+        if self.guards.network and connects_nowhere:
+            held.append("no-network")
+        if self.guards.processes:
+            held.append("no-subprocess")
+        if self.refuses_writing and has_landlock:
+            held.append("fs-readonly")
         return held
 
     def _hold_by_landlock(self) -> bool:

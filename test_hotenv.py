@@ -11678,6 +11678,43 @@ def test_refusing_kernel_opens_no_network(hermetic, tmp_path, what, error):
         assert _guards_effects(here, ears) == []
 
 
+OLD_LANDLOCKS = [0, 1, 2]  # versions that cannot hold --fs-readonly: none, Linux 5.13, Linux 5.19
+
+
+def _on_old_landlock(version, runtime, cwd, *words):
+    """Run `hotenv hermetic` on a Linux whose Landlock is of this version, and return its end."""
+    code = (
+        "import sys\n"
+        f"sys.path.insert(0, {str(HERE)!r})\n"
+        "import hotenv\n"
+        "del sys.path[0]\n"
+        f"hotenv._landlock_version = lambda: {version}\n"
+        "sys.exit(hotenv.main(sys.argv[1:]))\n"
+    )
+    return output_of([sys.executable, "-c", code, "hermetic", *words], runtime, cwd)
+
+
+@only_kernel
+@pytest.mark.parametrize("version", OLD_LANDLOCKS)
+def test_old_landlock_refuses_a_program(guards_runtime, tmp_path, version):
+    """Where Landlock is too old for --fs-readonly, a program that is no Python is not run."""
+    here = _guards_stage(tmp_path)
+    words = [ANY, "--", *_sh("echo x > victim")]
+    done = _on_old_landlock(version, guards_runtime, here, *words)
+    assert "--fs-readonly" in _guards_refusal(done, 1)
+    assert _victim_is_untouched(here)
+
+
+@only_kernel
+@pytest.mark.parametrize("version", OLD_LANDLOCKS)
+def test_old_landlock_is_told(guards_runtime, tmp_path, version):
+    """Where Landlock is too old for --fs-readonly, a line says that only Python code is held."""
+    words = [ANY, "--", sys.executable, "-c", "pass"]
+    done = _on_old_landlock(version, guards_runtime, tmp_path, *words)
+    assert done.stderr == "[hermetic] for Python code only: fs-readonly\n"
+    assert done.returncode == 0
+
+
 # -- what hotenv itself keeps from the guarded --
 
 
