@@ -5588,10 +5588,11 @@ class _HookState:
         return self._redactor(text)
 
     def carry(self, env: Any) -> None:
-        """Set the two variables that guard a child in its environment, a mapping of strings."""
+        """Set the variables that guard a child in its environment, a mapping of texts or bytes."""
         for name in list(env):
-            # As bytes they would come before these.
-            if isinstance(name, bytes) and name in (b"HOTENV_GUARDS", b"PYTHONPATH"):
+            # A variable whose name is bytes would stand beside the same one as a text.
+            is_bytes = isinstance(name, bytes) or isinstance(env[name], bytes)
+            if is_bytes and os.fsdecode(name) in _HOOK_NAMES:
                 env[os.fsdecode(name)] = os.fsdecode(env.pop(name))
         # Guards that add to these stay as they are.
         if not env.get("HOTENV_GUARDS", "").startswith(self.text + "\n\n"):
@@ -6345,9 +6346,12 @@ class _Patches:
         return self._spawn("posix_spawnp", path, places, argv, env, how)
 
     def _spawn(self, name: str, path: Any, places: Any, argv: Any, env: Any, how: Any) -> Any:
-        for action in how.get("file_actions") or ():  # what is opened there raises no event
-            if action[0] == os.POSIX_SPAWN_OPEN:
-                sys.audit("open", action[2], None, action[3])
+        """Look at the files that the child opens at its start, which raise no event, and start."""
+        if how.get("file_actions"):
+            how["file_actions"] = list(how["file_actions"])  # a generator can be read only once
+            for action in how["file_actions"]:
+                if action[0] == os.POSIX_SPAWN_OPEN:
+                    sys.audit("open", action[2], None, action[3])
         request = _StartRequest("os.posix_spawn", places, argv, env)
         sys.audit("hotenv.start", request)
         if request.is_launched:

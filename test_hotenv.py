@@ -12297,6 +12297,7 @@ CHILDREN = [
     "subprocess.run(child, env={})",
     "subprocess.run(child, env={'PYTHONPATH': '/nowhere', 'HOTENV_GUARDS': '[]'})",
     "subprocess.run(child, env={b'PYTHONPATH': b'/nowhere', b'HOTENV_GUARDS': b''})",
+    "subprocess.run(child, env={'PYTHONPATH': b'/nowhere', b'HOTENV_GUARDS': ''})",
     "subprocess.run(child, env=os.environb)",
     "subprocess.run(child, env={}, close_fds=False)",
     "subprocess.run(['/bin/sh', '-c', line])",
@@ -14286,6 +14287,30 @@ def test_device_is_written_and_not_removed(guarded, code):
     )
     done = guarded(ANY + " --trace", write + last + code)
     assert (done.stdout, done.returncode, len(_blocked_lines(done))) == ("written\n", 2, 1)
+
+
+def test_file_actions_may_be_a_generator(guarded):
+    """What posix_spawn is to do with files is looked at, and then done, if it can be read once."""
+    code = (
+        "import os\n"
+        "actions = (action for action in [(os.POSIX_SPAWN_DUP2, 2, 1)])\n"
+        "child = os.posix_spawn('/bin/echo', ['echo', 'told'], {}, file_actions=actions)\n"
+        "os.waitpid(child, 0)\n"
+    )
+    done = guarded(ANY, code)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "told\n", 0)
+
+
+@only_linux
+@pytest.mark.parametrize("name", ["PYTHONPATH", "HOTENV_GUARDS", "RES_OPTIONS"])
+def test_environment_of_a_child_may_have_bytes(guarded, name):
+    """A child may be given a name as a text, and its value as bytes."""
+    code = (
+        "import subprocess\n"
+        f"subprocess.run(['/bin/echo', 'told'], env={{{name!r}: b'/nowhere'}}, check=True)\n"
+    )
+    done = guarded("--no-network --allow-domain x.y", code)
+    assert (done.stdout, done.returncode) == ("told\n", 0), done.stderr
 
 
 def test_resolver_asks_by_tcp(guarded):
