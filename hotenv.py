@@ -86,13 +86,15 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from argparse import _ActionsContainer as OptionGroup
     from typing import Any, Callable, Container, Dict, Generator, Iterable, Iterator, List
-    from typing import Mapping, NoReturn, Sequence
+    from typing import Mapping, NoReturn, Sequence, Tuple
 
     Env = Mapping[str, str]  # an environment that is only read
     Values = Dict[str, str]  # an environment that is being made
     Strings = Iterable[str]
     Words = List[str]
     Json = Dict[str, Any]  # an object of JSON: what it holds must be looked at
+    SeccompCondition = Tuple[int, int, int]
+    SeccompInstruction = Tuple[int, int, int, int]
 
 # The path of `run` uses the C halves of three modules: to import signal, socket and json would cost
 # several times as much at each run. Their names are Python's own business: an interpreter may lack
@@ -4464,10 +4466,10 @@ _GUARD_FLAGS = {  # the lines of Guards.to_text() that have no value, and the at
 }
 
 
-def _add_guard_options(options: Any, in_help: bool = True) -> None:
+def _add_guard_options(options: OptionGroup, in_help: bool = True) -> None:
     """Add the options of the guards to a parser of argparse, or to a group of one.
 
-    `run` takes them too, and has no room for them in its help.
+    `run` takes the same options, and has no room for them in its help.
     """
     import argparse
 
@@ -4498,7 +4500,7 @@ def _add_guard_options(options: Any, in_help: bool = True) -> None:
 
 
 def _guard_path(text: str) -> str:
-    """Return a path of a guard as it means the same in every directory. For argparse."""
+    """Return a path of a guard in the form that no directory changes. For argparse."""
     import argparse
     if not text:
         raise argparse.ArgumentTypeError("the path is empty")
@@ -4561,7 +4563,7 @@ def _say_what_does_not_count() -> None:
         try:
             guards = _guards_of_file(path)
         except HotenvError:
-            continue  # who asks for a guard will be told
+            continue  # the error is for a command that asks for a guard
         if guards.is_on():
             names = ", ".join(guards.asked())
             _say(f"{names} in {path} does not count for `run` without a guard of its own")
@@ -4613,7 +4615,8 @@ def _guards_of_file(path: str) -> Guards:
         return Guards()
     except (OSError, ValueError) as error:
         raise _unusable_file(path, error) from None
-    # Most projects have no such table, and reading TOML takes 8 ms, and Python 3.11.
+    # To read TOML takes 8 ms, and Python 3.11. Most projects have no table for guards, so one has
+    # to be mentioned: in a header, in the name of a key, or within a value (x = {hermetic = 1}).
     mentioned = r"""(?m)^[^#=\n]*hermetic|^(?![ \t]*\#).*hermetic["']?\s*[].=]"""
     if path == "pyproject.toml" and not re.search(mentioned, text):
         return Guards()
@@ -4645,6 +4648,7 @@ def _words_of_table(table: Json) -> Words:
 
 
 def _unusable_file(path: str, error: Exception) -> HotenvError:
+    """Return the error for a file whose guards cannot be read. The file may ask for some."""
     if isinstance(error, ImportError):
         return _usage(f"cannot take guards from {path}: this Python reads no TOML",
                       "Python 3.11 and later can")
@@ -4666,12 +4670,14 @@ class _Orders:
     secrets    names of the session's variables, whose values no trace shows
     launcher   the Python that starts programs without a hook, under the kernel's part
     kernel     does the kernel hold a program that has no hook?
-    code       does the kernel hold C code within a Python, so that it connects nowhere?
-    unhooked   is this process below such a program? Then it has no network at all, and it needs
-               no launcher
+    code       does the kernel hold the C code of a guarded Python, so that it connects nowhere?
+    unhooked   is this process, or one above it, a program without a hook? Then it has no network
+               at all, and what it starts needs no launcher
     """
 
     def __init__(self, guards: Guards, sealed: Words, program: str, secrets: Words) -> None:
+        """Take the guards and what belongs to the target; what the kernel does is set afterwards.
+        """
         self.guards = guards
         self.sealed = sealed
         self.program = program
@@ -4682,8 +4688,17 @@ class _Orders:
         self.unhooked = False
 
     def to_text(self) -> str:
-        """Return the set as lines, none of which is empty. HotenvError 1: a path has several."""
-        lines = [self.guards.to_text()]
+        """Return the set as lines, none of which is empty.
+
+        HotenvError 1: there is a line break in a path.
+        """
+        paths = [*self.sealed, *self.guards.writable]
+        paths += [self.program, self.guards.read_root, self.launcher]
+        if "\n" in "".join(paths):
+            raise HotenvError(_EXIT_HERMETIC, "a path with a line break in it cannot be guarded")
+        lines = []
+        if self.guards.to_text():
+            lines.append(self.guards.to_text())
         if self.program:
             lines.append("program=" + self.program)
         for path in self.sealed:
@@ -4698,10 +4713,7 @@ class _Orders:
             lines.append("code")
         if self.unhooked:
             lines.append("unhooked")
-        if any(["\n" in path for path in (*self.sealed, *self.guards.writable, self.program,
-                                          self.guards.read_root, self.launcher)]):
-            raise HotenvError(_EXIT_HERMETIC, "a path with a line break in it cannot be guarded")
-        return "\n".join([line for line in lines if line])
+        return "\n".join(lines)
 
     @classmethod
     def from_text(cls, text: str) -> _Orders:
@@ -4841,6 +4853,7 @@ _CHANGING_REQUESTS = {  # of ioctl: what changes files or devices by a descripto
     "FS_IOC_ADD_ENCRYPTION_KEY": 0xC0506617,
     "FS_IOC_REMOVE_ENCRYPTION_KEY": 0xC0406618,
     "FS_IOC_REMOVE_ENCRYPTION_KEY_ALL_USERS": 0xC0406619,
+    "FAT_IOCTL_SET_ATTRIBUTES": 0x40047211,  # <linux/msdos_fs.h>
     # A whole file system, or its free space.
     "FIFREEZE": 0xC0045877,
     "FITHAW": 0xC0045878,
@@ -4947,21 +4960,23 @@ _READABLE_BY_PROGRAMS = [
 class _Rule:
     """What becomes of a system call where all of these conditions hold.
 
-    The first rule that fits a call decides. A call without a rule is allowed.
+    The first rule that fits a call decides. A call without a rule is allowed. A condition is where
+    in struct seccomp_data to look, a mask, and the value that the masked bits have.
     """
 
-    def __init__(self, call: str, verdict: int, *conditions: tuple[int, int, int]) -> None:
+    def __init__(self, call: str, verdict: int, *conditions: SeccompCondition) -> None:
+        """Take the name of a call, and what seccomp answers if these conditions hold."""
         self.call = call
         self.verdict = verdict
         self.conditions = conditions
 
 
-def _low(argument: int, value: int, mask: int = _ALL_BITS) -> tuple[int, int, int]:
+def _low(argument: int, value: int, mask: int = _ALL_BITS) -> SeccompCondition:
     """Return the condition that these bits of an argument's lower half have this value."""
     return _DATA_ARGUMENTS + 8 * argument, mask, value
 
 
-def _high(argument: int, value: int) -> tuple[int, int, int]:
+def _high(argument: int, value: int) -> SeccompCondition:
     """Return the condition that the upper half of an argument has this value."""
     return _DATA_ARGUMENTS + 8 * argument + 4, _ALL_BITS, value
 
@@ -4970,6 +4985,7 @@ _AF_UNIX = 1
 _AF_INET = 2  # AF_INET6 is AF_INET with 8
 _AF_NETLINK = 16
 _SOCK_STREAM = 1
+_SOCK_DGRAM = 2
 _SOCK_SEQPACKET = 5
 _SOCK_TYPE_MASK = 15  # the other bits are flags
 _IPPROTO_TCP = 6
@@ -4984,23 +5000,25 @@ _SOCKETS_WITH_HOOK = [
     _Rule("socket", _SECCOMP_ALLOW,
           _low(0, _AF_INET, mask=~8 & _ALL_BITS),
           _low(1, _SOCK_STREAM, mask=_SOCK_TYPE_MASK),
+          # 0 or TCP. The mask lets 2 and 4 pass, too: no stream socket has these protocols.
           _low(2, 0, mask=~_IPPROTO_TCP & _ALL_BITS)),
     _Rule("socket", _SECCOMP_REFUSE),
     _Rule("sendto", _SECCOMP_REFUSE, _low(3, _MSG_FASTOPEN, mask=_MSG_FASTOPEN)),
     _Rule("sendmsg", _SECCOMP_REFUSE, _low(2, _MSG_FASTOPEN, mask=_MSG_FASTOPEN)),
     _Rule("sendmmsg", _SECCOMP_REFUSE, _low(3, _MSG_FASTOPEN, mask=_MSG_FASTOPEN)),
 ]
-# The C library's resolver asks by UDP, but for glibc, which can be told to ask by TCP.
+# The C library asks name servers by UDP. Only that of GNU can be told to ask by TCP.
 _RESOLVER_SOCKETS = _Rule("socket", _SECCOMP_ALLOW, _low(0, _AF_INET, mask=~8 & _ALL_BITS),
-                          _low(1, 2, mask=_SOCK_TYPE_MASK))
+                          _low(1, _SOCK_DGRAM, mask=_SOCK_TYPE_MASK))
 _UNIX_SOCKETS_ONLY = [  # any other program, with --allow-unix
     _Rule("socket", _SECCOMP_ALLOW, _low(0, _AF_UNIX)),
     _Rule("socket", _SECCOMP_ALLOW, _low(0, _AF_NETLINK)),
     _Rule("socket", _SECCOMP_REFUSE),
 ]
 _NO_SOCKETS = [  # any other program
-    # Pairs of sockets have no address. One of datagrams could be sent to any path even so, by
-    # sendmsg, whose address seccomp does not see; so there are none of these.
+    # A unix socket that is no stream could send to any path, by sendmsg: seccomp does not see the
+    # address there. That holds for a pair of sockets, too. So there are no sockets for datagrams.
+    # SOCK_SEQPACKET is a stream in this respect: it sends to the other end of a connection alone.
     _Rule("socket", _SECCOMP_ALLOW, _low(0, _AF_UNIX), _low(1, _SOCK_STREAM, mask=_SOCK_TYPE_MASK)),
     _Rule("socket", _SECCOMP_ALLOW, _low(0, _AF_UNIX),
           _low(1, _SOCK_SEQPACKET, mask=_SOCK_TYPE_MASK)),
@@ -5018,11 +5036,11 @@ _NO_SOCKETS = [  # any other program
     _Rule("sendto", _SECCOMP_ALLOW, _low(4, 0), _high(4, 0)),
     _Rule("sendto", _SECCOMP_ALLOW, _low(5, _NETLINK_ADDRESS)),
     _Rule("sendto", _SECCOMP_REFUSE),
-    # On a TCP socket that was inherited.
+    # These connect a TCP socket that was inherited.
     _Rule("sendmsg", _SECCOMP_REFUSE, _low(2, _MSG_FASTOPEN, mask=_MSG_FASTOPEN)),
     _Rule("sendmmsg", _SECCOMP_REFUSE, _low(3, _MSG_FASTOPEN, mask=_MSG_FASTOPEN)),
 ]
-_NO_SUBPROCESS = [  # but threads
+_NO_SUBPROCESS = [  # threads are allowed
     _Rule("clone", _SECCOMP_ALLOW, _low(0, _CLONE_THREAD, mask=_CLONE_THREAD)),
     _Rule("clone", _SECCOMP_REFUSE),
     _Rule("clone3", _SECCOMP_ABSENT),
@@ -5034,8 +5052,8 @@ _NO_SUBPROCESS = [  # but threads
 
 
 def _any_guard_rules() -> list[_Rule]:
-    """Return what every guard needs, lest it be gone round."""
-    # Sockets could be made, and files opened, through a ring of io_uring, without a call.
+    """Return the rules of every guard: without them, a program could get round it."""
+    # A ring of io_uring makes sockets and opens files without a system call for each.
     rules = [_Rule("io_uring_setup", _SECCOMP_ABSENT)]
     for request in _TERMINAL_REQUESTS.values():
         rules.append(_Rule("ioctl", _SECCOMP_REFUSE, _low(1, request)))
@@ -5087,8 +5105,9 @@ class _KernelPart:
         """Gather what holds these guards.
 
         A Python has a hook, which sees to reading. For any other program `readable` is what may be
-        read under --fs-readonly=PATH. Under --no-subprocess only `program` can still be executed,
-        by these very bytes: their address is what the kernel sees, and means nothing after that.
+        read under --fs-readonly=PATH. Under --no-subprocess one exec is left, that of the path
+        `program`. The kernel knows that path by the address of these very bytes, which means
+        nothing any more after the exec.
         """
         self.guards = guards
         self.has_hook = has_hook
@@ -5115,12 +5134,13 @@ class _KernelPart:
             self.rules += _NO_SUBPROCESS
         has_domain = self.files or self.network or self.scopes
         if not has_domain and self.version >= _LANDLOCK_HAS_REFER:
-            # What is in a domain cannot look into processes outside of it. This one takes nothing.
+            # A process in a domain cannot look into processes outside of it. This domain takes
+            # nothing else: its two rights hold for every path.
             self.files = _LANDLOCK_SELDOM_USED
             self.places = [("/", self.files)]
 
     def _refuse_files(self, readable: Words) -> None:
-        """Refuse to write anywhere else than below --fs-write, and reading where that is asked."""
+        """Refuse writing, but below --fs-write, and reading where that is asked."""
         self.refuses_writing = True
         self.files = _LANDLOCK_WRITE
         if self.guards.reads_below() and not self.has_hook:
@@ -5128,8 +5148,8 @@ class _KernelPart:
             for path in [self.guards.read_root, *readable, *_READABLE_BY_PROGRAMS]:
                 self.places.append((path, _LANDLOCK_READ))
         for path in self.guards.writable:
-            if not os.path.exists(path):  # one that is still to be made opens its directory
-                path = os.path.dirname(path)
+            if not os.path.exists(path):
+                path = os.path.dirname(path)  # whoever makes the path writes into its directory
             self.places.append((path, self.files))
         for path in [*_DEVICES, *_OF_THE_CALLER]:
             self.places.append((path, self.files))
@@ -5162,7 +5182,7 @@ class _KernelPart:
         return held
 
     def _hold_by_landlock(self) -> bool:
-        """Ask Landlock; False where this kernel does not have it, or is kept from it."""
+        """Have Landlock refuse its part. Return False where it is missing, or has no part."""
         import struct
         if not (self.files or self.network or self.scopes):
             return False
@@ -5182,12 +5202,12 @@ class _KernelPart:
         return True
 
     def _allow(self, ruleset: int, path: str, rights: int) -> None:
-        """Allow these rights for a path and what is below it; OSError. A missing one needs none."""
+        """Allow these rights for a path and what is below it, as far as it is there."""
         import struct
         try:
             descriptor = os.open(path, getattr(os, "O_PATH", 0) | os.O_CLOEXEC)
         except OSError:
-            return
+            return  # there is nothing to allow
         if not os.path.isdir(path):
             rights &= _LANDLOCK_OF_FILES
         rule = struct.pack("=Qi", rights, descriptor)
@@ -5197,7 +5217,7 @@ class _KernelPart:
         os.close(descriptor)
 
     def _hold_by_seccomp(self) -> bool:
-        """Ask seccomp; False where it is missing, or on a machine whose calls are not known."""
+        """Have seccomp judge by the rules; False where it, or a table of calls, is missing."""
         import struct
         machine = _MACHINES.get(os.uname().machine)
         if not machine:
@@ -5213,12 +5233,13 @@ class _KernelPart:
 
 
 def _seccomp_program(
-        rules: list[_Rule], architecture: int, column: int) -> list[tuple[int, int, int, int]]:
+        rules: list[_Rule], architecture: int, column: int) -> list[SeccompInstruction]:
     """Return the filter that judges system calls by these rules.
 
-    An instruction is a code, how many to skip if it is true, and if it is not, and an operand.
+    An instruction is a code, how many instructions to skip if its test is true, how many if it is
+    false, and an operand.
     """
-    # Neither 32-bit programs nor x32 calls, whose numbers are others: both end on the spot.
+    # The calls of 32-bit programs and of x32 have other numbers. Such a program is killed.
     program = [
         (_BPF_LOAD, 0, 0, _DATA_ARCHITECTURE),
         (_BPF_IF_EQUAL, 1, 0, architecture),
@@ -5236,10 +5257,14 @@ def _seccomp_program(
     return program
 
 
-def _compiled_rule(rule: _Rule, number: int) -> list[tuple[int, int, int, int]]:
-    """Return the instructions of one rule, for a call with this number."""
+def _compiled_rule(rule: _Rule, number: int) -> list[SeccompInstruction]:
+    """Return the instructions of one rule, for a call with this number.
+
+    The last one returns the verdict. A condition that does not hold skips all that is behind it.
+    """
     code = [(_BPF_RETURN, 0, 0, rule.verdict)]
-    for place, mask, value in reversed([(_DATA_NUMBER, _ALL_BITS, number), *rule.conditions]):
+    is_this_call = (_DATA_NUMBER, _ALL_BITS, number)
+    for place, mask, value in reversed([is_this_call, *rule.conditions]):
         test = [
             (_BPF_LOAD, 0, 0, place),
             (_BPF_MASK, 0, 0, mask),
@@ -5267,9 +5292,10 @@ def _address(data: bytes) -> int:
 
 
 def _kernel_holds_programs(guards: Guards) -> bool:
-    """Has this kernel what holds --no-network and --fs-readonly for a program without a hook?
+    """Can this kernel hold --no-network and --fs-readonly for a program without a hook?
 
-    Nothing is changed: without a filter to look at, seccomp says EFAULT if it is there.
+    The question changes nothing: without a filter to read, seccomp fails with EFAULT where it is
+    there, and with another error where it is not.
     """
     if sys.platform != "linux" or os.uname().machine not in _MACHINES or sys.maxsize < 1 << 32:
         return False
