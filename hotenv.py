@@ -5435,6 +5435,10 @@ _PROBING_MODULES = {  # modules that start programs in passing, and what they do
     "platform": "uname and file: processor() and architecture() have an answer without",
     "uuid": "ifconfig and ip: getnode() takes a random number",
 }
+_PROBING_SOCKETS = {  # modules that make sockets in passing, and why
+    "urllib3.util.connection": "is there IPv6 on this machine?",
+    "pip._vendor.urllib3.util.connection": "the same",
+}
 _PROBED_READS = [  # paths, and all below them; ~ is the home directory
     ("/etc/pip.conf/", "pip: settings of the machine, if there are any"),
     ("/etc/xdg/", "settings of the machine, if there are any"),
@@ -5818,10 +5822,10 @@ class _Hook:
     def on_socket(self, event: str, sock: Any, family: int, kind: int, *_: Any) -> None:
         """A socket is made. Only TCP can be guarded: of a datagram the kernel sees no address."""
         if self.guards.network and family in _INTERNET:
-            is_stream = kind & _SOCK_TYPE_MASK == _socket.SOCK_STREAM
             if self.orders.unhooked:  # a program above this one has no hook
-                self.refuse(event, "no-network", "family", int(family))
-            if not is_stream:
+                is_probe = _caller() in _PROBING_SOCKETS
+                self.refuse(event, "no-network", "family", int(family), is_probe=is_probe)
+            if (kind & _SOCK_TYPE_MASK) != _socket.SOCK_STREAM:
                 self.refuse(event, "no-network", "type", int(kind))
 
     def on_lookup(self, event: str, host: Any, *_: Any) -> None:
@@ -6058,12 +6062,13 @@ def _is_import_search() -> bool:
 
 
 def _caller() -> str:
-    """Return the name of the module that imports a module, or starts a program."""
+    """Return the name of the module that imports a module, makes a socket or starts a program."""
     frame: Any = sys._getframe()
     while frame:
         module = str(frame.f_globals.get("__name__"))
         is_own = frame.f_globals is globals()
-        if not is_own and module.partition(".")[0] not in ("importlib", "os", "subprocess"):
+        top = module.partition(".")[0]
+        if not is_own and top not in ("importlib", "os", "socket", "subprocess"):
             return module
         frame = frame.f_back
     return ""
@@ -6931,7 +6936,7 @@ class _GuardedStart:
         orders = _Orders(guards, self._sealed(launch), self.target.directory(), launch.secrets)
         orders.launcher = sys.executable
         orders.kernel = _kernel_holds_programs(guards)
-        orders.unhooked = any([each.unhooked for each in self.outer])
+        orders.unhooked = not self.target.has_hook() or any([each.unhooked for each in self.outer])
         self.orders = orders
         self._text()  # raises, if it must, before a fork
         if not self.target.has_hook() and guards.needs_hook():

@@ -14301,6 +14301,48 @@ def test_file_actions_may_be_a_generator(guarded):
     assert (done.stdout, done.stderr, done.returncode) == ("", "told\n", 0)
 
 
+@only_kernel
+def test_python_below_a_program_says_what_is_refused(hermetic):
+    """A Python that a program without a hook starts has its hook, which reports what is refused."""
+    target = _sh(f"{sys.executable} -c 'import socket; socket.socket()'; :")
+    done = hermetic(NET + " --trace", *target)
+    told = "[hermetic] blocked socket.__new__ family=2 reason=no-network"
+    assert told in done.stderr.splitlines()
+
+
+@only_kernel
+@pytest.mark.parametrize("module", ["urllib3", "pip._vendor.urllib3"])
+def test_question_for_ipv6_does_not_count(hermetic, tmp_path, module):
+    """urllib3 tries IPv6 when it is imported. Where no socket is left, that is a mere probe."""
+    asking = tmp_path / module.replace(".", "/") / "util" / "connection.py"
+    asking.parent.mkdir(parents=True)
+    for package in list(asking.relative_to(tmp_path).parents)[:-1]:
+        (tmp_path / package / "__init__.py").touch()  # so that it comes before an installed one
+    asking.write_text(
+        "import socket\n"
+        "try:\n"
+        "    socket.socket(socket.AF_INET6)\n"
+        "except OSError:\n"
+        "    print('no IPv6')\n"
+    )
+    (tmp_path / "asks.py").write_text(f"import {module}.util.connection\n")
+    target = _sh(f"{sys.executable} asks.py; echo $?")
+    done = hermetic(NET + " --trace", *target, cwd=tmp_path)
+    assert done.stdout == "no IPv6\n0\n", done.stderr
+    assert done.stderr == "[hermetic] probe socket.__new__ family=10 reason=no-network\n"
+
+
+@only_kernel
+def test_kernel_holds_a_program_once(hermetic):
+    """What a program without a hook starts is held already: no launcher asks the kernel again."""
+    code = "import subprocess; subprocess.run(['grep', 'Seccomp_filters', '/proc/self/status'])"
+    filters = []
+    for target in (["grep", "Seccomp_filters", "/proc/self/status"],
+                   _sh(f'{sys.executable} -c "{code}"; :')):
+        filters.append(hermetic(NET, *target).stdout)
+    assert filters[0] == filters[1] != ""
+
+
 @only_linux
 @pytest.mark.parametrize("name", ["PYTHONPATH", "HOTENV_GUARDS", "RES_OPTIONS"])
 def test_environment_of_a_child_may_have_bytes(guarded, name):
