@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from argparse import _ActionsContainer as OptionGroup
     from typing import Any, Callable, Container, Dict, Generator, Iterable, Iterator, List
+    from types import FrameType, TracebackType
     from typing import Mapping, NoReturn, Sequence, Tuple
 
     Env = Mapping[str, str]  # an environment that is only read
@@ -5344,6 +5345,7 @@ class _PathArgument:
 
     def __init__(self, index: int, directory: int | None = None, *, follows: bool = False,
                  makes: bool = False) -> None:
+        """Take what is known of the path."""
         self.index = index
         self.directory = directory
         self.follows = follows
@@ -5380,7 +5382,8 @@ _ALWAYS_READABLE = (
     "/proc/meminfo/",
     "/proc/stat/",
 )
-# Where clouds hand out credentials, as _host_spelling() has it: only that very name opens it.
+# Where clouds hand out credentials, as _host_spelling() spells a host. Of --allow-domain only that
+# very name or address opens one of them.
 _METADATA_HOSTS = {
     "::ffff:169.254.169.254",  # AWS, Google, Azure, DigitalOcean, OpenStack
     "::ffff:169.254.170.2",  # AWS, of a container
@@ -5402,8 +5405,8 @@ _DEVICE_ROOTS = tuple([path + "/" for path in _DEVICES])
 _STANDARD_OUTPUTS = ("/dev/stdout", "/dev/stderr")
 _INTERNET = (_socket.AF_INET, _socket.AF_INET6)
 
-# Modules that would go round the hook under any guard, and why. They are refused, and programs that
-# try them have another way: asyncio and concurrent.futures import the first ones.
+# Modules that would go round the hook under any guard, and why. They are refused, and that does not
+# count: asyncio and concurrent.futures import the first two, and have another way.
 _MODULES_PAST_THE_HOOK = {
     "_interpreters": "a subinterpreter has audit hooks of its own",
     "_xxsubinterpreters": "the same, before Python 3.13",
@@ -5515,7 +5518,7 @@ class _HookState:
         self._redactor: Redactor | None = None
 
     def _read_secret_files(self) -> None:
-        """Note the values that `run --file` hands over as files. Later a guard may refuse them."""
+        """Read the values that `run --file` hands over as files: later a guard may refuse that."""
         place = f"/proc/{os.getpid()}/fd/"
         for orders in self.sets:
             for name in orders.secrets:
@@ -5604,7 +5607,7 @@ class _HookState:
             return "[" + ",".join(shown) + "]"
         if " " in shown[0] or "\\" in shown[0]:
             return shown[0]
-        return shown[0][1:-1]
+        return shown[0][1:-1]  # a plain word needs no quotes
 
     def _hidden(self, text: str) -> str:
         """Return a text without the values of the environment in any of their usual spellings."""
@@ -5641,7 +5644,7 @@ _HOOK_NAMES = ("HOTENV_GUARDS", "PYTHONPATH", "RES_OPTIONS")  # variables that h
 
 
 def _resolve_by_tcp(env: Any) -> None:
-    """Have glibc ask name servers by TCP: a guarded Python has no UDP, which no hook sees."""
+    """Have glibc ask name servers by TCP: a guarded Python has no sockets of UDP."""
     options = env.get("RES_OPTIONS", "")
     if "use-vc" not in options.split():
         env["RES_OPTIONS"] = (options + " use-vc").lstrip()
@@ -5650,7 +5653,7 @@ def _resolve_by_tcp(env: Any) -> None:
 def _is_worth_hiding(name: str, value: str) -> bool:
     """May the value of this variable be a secret that nobody has declared?"""
     import re
-    first = value.partition(os.pathsep)[0]
+    first = value.partition(os.pathsep)[0]  # the value may be a list of paths
     is_path = value[:1] in ("/", "~", ".") and os.path.exists(os.path.expanduser(first))
     if is_path or value.startswith("file:"):
         return False
@@ -5670,7 +5673,7 @@ def _text_of(value: Any) -> str:
 def _public_name(event: str) -> str:
     """Return the public function that led to an event: subprocess.run, not subprocess.Popen."""
     name = event
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame:
         module = frame.f_globals.get("__name__")
         is_own = frame.f_globals is globals()
@@ -5679,7 +5682,7 @@ def _public_name(event: str) -> str:
         function = frame.f_code.co_name
         if not is_own and function[0] not in "_<":
             name = f"{module}.{function}"
-        frame = frame.f_back  # type: ignore[assignment]  # the outermost frame has none
+        frame = frame.f_back
     return name
 
 
@@ -5694,7 +5697,11 @@ def _real_roots(paths: Words) -> tuple[str, ...]:
 
 
 def _real_path(path: Any, dir_fd: int = -1, follows: bool = True) -> str:
-    """Return the path of an action without links. That of a descriptor is where it was opened."""
+    """Return the path of an action without links; of a descriptor, the path of what is open there.
+
+    A path that is not absolute is below the directory `dir_fd`, if that is a descriptor. A link at
+    the end of the path stays if the action does not follow it.
+    """
     if isinstance(path, int):
         dir_fd = path
         path = "."
@@ -5709,11 +5716,13 @@ def _real_path(path: Any, dir_fd: int = -1, follows: bool = True) -> str:
 
 
 def _path_of_descriptor(descriptor: int) -> str:
+    """Return a path that leads to what is open at a descriptor."""
     if sys.platform != "darwin":
         return f"/proc/self/fd/{descriptor}"
     import fcntl
-    get_path, longest_path = 50, bytes(1024)  # F_GETPATH, MAXPATHLEN
-    return os.fsdecode(fcntl.fcntl(descriptor, get_path, longest_path).rstrip(b"\0"))
+    get_path = 50  # F_GETPATH
+    longest_path = 1024  # MAXPATHLEN
+    return os.fsdecode(fcntl.fcntl(descriptor, get_path, bytes(longest_path)).rstrip(b"\0"))
 
 
 def _own_lib_dynload() -> set[str]:
@@ -5721,7 +5730,8 @@ def _own_lib_dynload() -> set[str]:
     flags = getattr(sys, "abiflags", "")
     version = f"python{sys.version_info.major}.{sys.version_info.minor}{flags}"
     library = os.path.join(sys.base_exec_prefix, getattr(sys, "platlibdir", "lib"), version)
-    return {os.path.join(place, "lib-dynload") for place in (library, os.path.dirname(os.__file__))}
+    beside_os = os.path.dirname(os.__file__)
+    return {os.path.join(library, "lib-dynload"), os.path.join(beside_os, "lib-dynload")}
 
 
 class _Hook:
@@ -5744,7 +5754,7 @@ class _Hook:
         if guards.read_root:
             self.writable = _real_roots(guards.writable)
         self.readable: tuple[str, ...] = ("/",)
-        # Links below these are believed, to spare imports a look at each directory above.
+        # What is below these is read without a look at links: imports would pay for each of them.
         self.trusted: tuple[str, ...] = ()
         if guards.reads_below():
             places = [guards.read_root, state.home, sys.prefix, sys.base_prefix]
@@ -5796,16 +5806,18 @@ class _Hook:
             is_local = self.is_local_name(name)
         return is_local and (self.guards.localhost or not connecting)
 
-    def on_address(self, event: str, sock: Any, address: Any) -> None:
+    def on_address(self, event: str, sock: socket.socket, address: Any) -> None:
         """A socket is connected, bound, made to listen, or sends to an address."""
         if not address:
             return  # it sends over a connection
         connecting = event not in ("socket.bind", "socket.listen")
         if sock.family == _socket.AF_UNIX:
             self.on_unix_address(event, address, connecting)
-        elif self.guards.network and not (
-                # No other family has hosts that could be told.
-                sock.family in _INTERNET and self.may_reach(address[0], connecting)):
+            return
+        if not self.guards.network:
+            return
+        # The addresses of other families do not say which host they mean.
+        if sock.family not in _INTERNET or not self.may_reach(address[0], connecting):
             self.refuse(event, "no-network", "host", address[0])
 
     def on_unix_address(self, event: str, address: Any, connecting: bool) -> None:
@@ -5820,7 +5832,7 @@ class _Hook:
             self.refuse(event, "hotenv-session", "path", address)
 
     def on_socket(self, event: str, sock: Any, family: int, kind: int, *_: Any) -> None:
-        """A socket is made. Only TCP can be guarded: of a datagram the kernel sees no address."""
+        """A socket is made. Of those that reach hosts, a guarded Python has those of TCP alone."""
         if self.guards.network and family in _INTERNET:
             if self.orders.unhooked:  # a program above this one has no hook
                 is_probe = _caller() in _PROBING_SOCKETS
@@ -5838,7 +5850,7 @@ class _Hook:
     def on_found(self, event: str, host: Any, addresses: Words) -> None:
         """A name has been looked up. An allowed one is known by its addresses from here on.
 
-        A name that is allowed, and leads to where a cloud hands out credentials, opens nothing.
+        Where a cloud hands out credentials stays closed, also if an allowed name leads there.
         """
         if not host or not self.is_allowed_name(_host_spelling(host)):
             return
@@ -5851,7 +5863,11 @@ class _Hook:
 
     def may_change(self, event: str, path: Any, dir_fd: int = -1, *, follows: bool = True,
                    makes: bool = True) -> None:
-        """Refuse to make, remove or change what must not be."""
+        """Refuse to make, remove or change what must not be.
+
+        An action that only works on what is there does not make its path. Where the path is
+        missing, such an action fails by itself.
+        """
         real = _real_path(path, dir_fd, follows)
         place = _with_slash(real)
         if place.startswith(self.sealed):
@@ -5877,8 +5893,10 @@ class _Hook:
             return
         if _is_import_search():
             raise PermissionError(errno.EACCES, "blocked by hotenv: an import looks elsewhere")
-        # Only a directory can be listed: what is none is missing as one.
-        if not os.path.exists(real if event == "open" else _with_slash(real)):
+        wanted = real
+        if event != "open":
+            wanted = _with_slash(real)  # what is to be listed has to be a directory
+        if not os.path.exists(wanted):
             return
         hint = f" (read only below {self.guards.read_root}; --fs-readonly=PATH, =/ all)"
         self.refuse(event, "fs-readonly", "path", real, hint=hint, is_probe=self.is_probed(real))
@@ -5901,8 +5919,10 @@ class _Hook:
         """A file is opened, or a directory is listed."""
         if isinstance(path, int):
             return  # it was opened before
-        if flags & _HOOK_WRITING or (mode and mode[0] in "wa"):  # C opens files without flags
-            self.may_change(event, path, makes=not flags or flags & os.O_CREAT > 0)
+        writes_from_c = mode and mode[0] in "wa"  # C code that opens a file has no flags
+        if flags & _HOOK_WRITING or writes_from_c:
+            makes = not flags or bool(flags & os.O_CREAT)
+            self.may_change(event, path, makes=makes)
         elif self.guards.reads_below():
             self.may_read(event, path)
 
@@ -5923,7 +5943,9 @@ class _Hook:
         if path.startswith("file:"):
             from urllib.parse import unquote
             path, _, query = path.partition("#")[0].partition("?")
-            path = unquote(path.replace("file://localhost/", "file:/", 1)[len("file:"):])
+            if path.startswith("file://localhost/"):
+                path = path.replace("//localhost", "", 1)
+            path = unquote(path[len("file:"):])
             modes = f"&{query}&"
         elif path in ("", ":memory:"):
             modes = "&mode=memory&"
@@ -6054,7 +6076,7 @@ def _is_probed_import(module: str) -> bool:
 
 def _is_import_search() -> bool:
     """Does an import look for a module in a directory? A refusal is an empty directory to it."""
-    frame: Any = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame and frame.f_globals is globals():
         frame = frame.f_back
     names = ("_frozen_importlib_external", "importlib._bootstrap_external")
@@ -6063,7 +6085,7 @@ def _is_import_search() -> bool:
 
 def _caller() -> str:
     """Return the name of the module that imports a module, makes a socket or starts a program."""
-    frame: Any = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame:
         module = str(frame.f_globals.get("__name__"))
         is_own = frame.f_globals is globals()
@@ -6164,7 +6186,9 @@ class _PythonCommand:
             self.options += self.rest[:size]
             del self.rest[:size]
             size = self._count_option_words()
-        first = "".join(self.rest[:1])
+        first = ""
+        if self.rest:
+            first = self.rest[0]
         if first == "-c":
             self.how = "code"
         elif first == "-m":
@@ -6178,26 +6202,27 @@ class _PythonCommand:
 
     def _count_option_words(self) -> int:
         """Return how many words the next option has, and note its letters; 0 if there is none."""
-        word = "".join(self.rest[:1])
-        if not word.startswith("-") or word == "-":
+        if not self.rest or not self.rest[0].startswith("-"):
             return 0
-        for index, letter in enumerate(word):
+        letters = self.rest[0][1:]
+        if not letters:
+            return 0  # a mere "-" is no option
+        for index, letter in enumerate(letters):
             if letter in "WX":  # these take a value: -Xdev, or -X dev
-                has_value = index + 1 < len(word)
-                self.letters += word[1:index]
+                self.letters += letters[:index]
+                has_value = index + 1 < len(letters)
                 return 1 if has_value else 2
-            if index and letter not in "bBdEiIOPqRsSuvx":
+            if letter not in "bBdEiIOPqRsSuvx":
                 return 0
-        self.letters += word[1:]
+        self.letters += letters
         return 1
 
-    def is_isolated(self) -> bool:
-        """Does the Python ignore PYTHONPATH, or have no `site`, which imports the loader?"""
-        return any([letter in self.letters for letter in "EIS"])
-
     def has_loader(self) -> bool:
-        """Does the Python import the loader by itself?"""
-        return not self.is_isolated()
+        """Does the Python import the loader by itself?
+
+        With -E and -I it ignores PYTHONPATH. With -S it has no `site`, which imports the loader.
+        """
+        return not any([letter in self.letters for letter in "EIS"])
 
     @classmethod
     def of(cls, place: str, words: Words, path: str,
@@ -6297,7 +6322,9 @@ class _StartRequest:
 
     def path(self) -> str:
         """Return the PATH of the program."""
-        env = os.environ if self.env is None else self.env
+        env = self.env
+        if env is None:
+            env = os.environ
         for name, value in env.items():  # names and values are texts or bytes
             if _text_of(name) == "PATH":
                 return _text_of(value)
@@ -6314,8 +6341,8 @@ class _Patches:
     """Functions in the place of others, which raise an event first, and decide nothing.
 
     They are bound methods: like a builtin function, and unlike a function, a bound method stays the
-    same as an attribute of a class. They have loops and no comprehensions: before Python 3.12 each
-    of these is a function of its own, which _hide_from_coverage() would miss.
+    same as an attribute of a class. They have loops where comprehensions would be shorter: before
+    Python 3.12 a comprehension is a function of its own, which _hide_from_coverage() would miss.
     """
 
     def __init__(self, state: _HookState) -> None:
@@ -6329,7 +6356,7 @@ class _Patches:
             "_posixsubprocess": _posixsubprocess,
             "_socket": _socket,
         }
-        self.originals: dict[str, Any] = {}
+        self.originals: dict[str, Callable[..., Any]] = {}
 
     def install(self, has_network: bool) -> None:
         """Put the functions in place. One that is not there is an error: a guard would be open."""
@@ -6530,9 +6557,9 @@ def _patch_listen(kind: Any) -> None:
 
 
 def _hide_from_coverage(function: Any) -> None:
-    """Have a function show no file: tools that list what ran would list a copy of this one.
+    """Have a function show no file: tools that list what ran would list the copy of this file.
 
-    The hook itself needs that not: CPython traces no audit hook.
+    The functions of the hook show their file: CPython traces no audit hook.
     """
     function.__code__ = function.__code__.replace(co_filename="<hotenv>")
 
@@ -6554,6 +6581,7 @@ def _install_guards(text: str, home: str) -> None:
     has_network = any([guards.network for guards in sets])
     patches = _Patches(state)
     patches.install(has_network)
+    # The patches, and what they call.
     for function in [*vars(_Patches).values(), *vars(_StartRequest).values(), _text_of, _real_path,
                      _path_of_descriptor, _host_spelling]:
         if hasattr(function, "__code__"):
@@ -6574,9 +6602,10 @@ def _install_guards(text: str, home: str) -> None:
     state.carry(os.environ)
 
 
-def _show_uncaught(kind: Any, error: Any, trace: Any) -> None:
-    """Print an uncaught exception without the frames that led to the target, and that refused."""
-    kept: list[Any] = []
+def _show_uncaught(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print an uncaught exception without the frames of this file: the start, and a refusal."""
+    kept: list[TracebackType] = []
     while trace:
         if trace.tb_frame.f_code is _become.__code__:
             kept.clear()
@@ -6644,14 +6673,15 @@ def _become(kind: str, argv: Words) -> NoReturn:
 
 _SECRET_FILE = "hotenv"  # what Linux calls a file in memory of `run --file`, in /proc/PID/fd
 
-# Seconds that the loader of another version stays. Then what it guards can start no child.
+# Seconds that the loader of another version stays. A program that is guarded by it, and runs for
+# longer, can then start no child.
 _LOADERS_KEPT = 7 * 86400
 
-# A guarded Python imports this file up to this line, which stands below Launch. With all rooms the
-# hook costs 5 ms, and without the later ones 3. If the line is missing, the whole file is copied.
+# A guarded Python imports this file up to the following line, which stands below Launch. The rooms
+# above that line cost 3 ms, and all rooms 5. If the line is missing, the whole file is copied.
 _LOADER_END = b"\n# -- a guarded Python needs nothing below this line --\n"
 
-# It is a file of its own: it must be one that Python 2 can read, too.
+# The loader is a file of its own, which Python 2 can read, too.
 _LOADER = b"""\
 # Written by hotenv, to guard a Python. `site` imports this file, or it is run as a script.
 import os
@@ -6757,7 +6787,7 @@ def _remove_old_loaders(runtime: str) -> None:
 
 
 def _write_module(home: str, name: str, source: bytes) -> None:
-    """Write a module and its bytecode. One that starts meanwhile finds a whole file."""
+    """Write a module and its bytecode. A Python that starts meanwhile finds a whole file."""
     import py_compile
     path = f"{home}/{name}.py"
     aside = f"{home}/{name}.{os.getpid()}"
@@ -6786,6 +6816,7 @@ class _Target:
     """
 
     def __init__(self, how: str, place: str, options: Words, rest: Words, script: str = "") -> None:
+        """Take what resolve() has found."""
         self.how = how
         self.place = place
         self.options = options
@@ -6923,6 +6954,7 @@ class _GuardedStart:
     """
 
     def __init__(self, launch: Launch, guards: Guards) -> None:
+        """Find the target, and place the loader."""
         self.guards = guards
         try:
             self.home = _place_loader()
@@ -6938,7 +6970,7 @@ class _GuardedStart:
         orders.kernel = _kernel_holds_programs(guards)
         orders.unhooked = not self.target.has_hook() or any([each.unhooked for each in self.outer])
         self.orders = orders
-        self._text()  # raises, if it must, before a fork
+        self._text()  # a path that it cannot hold is an error, which must come before a fork
         if not self.target.has_hook() and guards.needs_hook():
             raise _cannot_hold(self.target.place, ["strict-imports"])
 
@@ -6989,8 +7021,7 @@ class _GuardedStart:
         self.orders.code = "no-network" in held
         if self.guards.read_root and "fs-readonly" not in held:
             self.orders.kernel = False  # what the target starts would not be held, either
-        names = self.guards.asked()
-        left = [name for name in names if name not in held and name != "strict-imports"]
+        left = _left_open(self.guards, held)
         if left:
             _say_lines(f"[hermetic] for Python code only: {', '.join(sorted(left))}\n")
 
@@ -7006,9 +7037,17 @@ def _hold_program(orders: _Orders, place: bytes, readable: Words) -> None:
     if orders.program:
         readable.append(orders.program)
     held = _KernelPart(guards, False, readable, place).hold()
-    left = [name for name in guards.asked() if name not in held and name != "strict-imports"]
+    left = _left_open(guards, held)
     if left:
         raise _cannot_hold(os.fsdecode(place), left)
+
+
+def _left_open(guards: Guards, held: Words) -> Words:
+    """Return the names of the guards that the kernel was to hold and does not.
+
+    --strict-imports is the hook's alone.
+    """
+    return [name for name in guards.asked() if name not in held and name != "strict-imports"]
 
 
 def _places_of_program(place: str) -> Words:
@@ -7034,6 +7073,7 @@ def _places_of_program(place: str) -> Words:
 
 
 def _cannot_hold(place: str, names: Words) -> HotenvError:
+    """Return the error for a program that the guards of these names cannot hold."""
     guards = ", ".join(["--" + name for name in names])
     return HotenvError(
         _EXIT_HERMETIC,
