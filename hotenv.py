@@ -4300,7 +4300,7 @@ class Guards:
     network     no connection to any host, no name looked up, no service for other machines
     localhost   ... but Python code may connect to this machine
     domains     ... but Python code may connect to these hosts, and to what ends in .HOST
-    unix        ... but a program that is no Python may use unix sockets
+    unix        ... but unix sockets are open, also to a program that is no Python
     processes   no other program is started
     read_root   where files may be read: "" is no guard at all, "/" everywhere; nothing is written
     writable    ... but below these paths
@@ -4751,8 +4751,9 @@ class _Orders:
 
 
 # ==== guards: the kernel ==========================================================================
-# What Linux itself refuses to this process and to all that it starts, in any language. Neither of
-# its two mechanisms needs a privilege, and neither can be lifted again, so sudo gains nothing:
+# What Linux itself refuses to this process and to all that it starts, in any language. Its two
+# mechanisms need no privilege, and cannot be lifted again. In return no program below this process
+# gains privileges, so sudo fails:
 #
 #   - seccomp judges a system call by its number and its plain arguments;
 #   - Landlock judges opening files, connecting by TCP, and looking into other processes.
@@ -4761,7 +4762,8 @@ class _Orders:
 #
 #   - A Python has a hook, which sees addresses and paths. The kernel leaves it sockets of TCP, and
 #     unix sockets.
-#   - Any other program, under --no-network, has sockets that lead nowhere, whatever --allow-* says.
+#   - Any other program, under --no-network, has sockets that lead nowhere. Of what may be allowed,
+#     --allow-unix alone counts for such a program.
 #
 # The refused program sees "Permission denied". Reports come from the hook alone.
 
@@ -5092,7 +5094,7 @@ def _resolves_by_tcp() -> bool:
 class _KernelPart:
     """What the kernel is to refuse to this process and to all that it starts.
 
-    Made before a fork, where that is possible; hold() then asks the kernel.
+    The constructor changes nothing; hold() asks the kernel.
 
     rules             for seccomp
     files             the rights to the file system that Landlock refuses, but at these `places`
@@ -13025,7 +13027,8 @@ grpc.
   1  From Linux 6.7 on. Before, C code in a Python can connect.
   2  The hook closes hotenv's own sessions, and no other unix socket.
   3  From Linux 6.2 on. Open are /dev/null and its like, /dev/shm, and the
-     files that are stdout and stderr.
+     files that are stdout and stderr. Where the PATH of --fs-write is missing,
+     the kernel opens its directory, and the hook does not.
   4  The kernel does not hold these under --fs-write, and the hook does.
   5  Not seen: what ssl, dlopen, readline and sqlite's ATTACH read.
   6  As a child of a guarded Python it is run, and this guard does not hold it.
@@ -13042,7 +13045,8 @@ not run. Under any guard 32-bit programs are killed. A script that begins with
 `node script.js`. Below --fs-write PATH, hotenv's own files can be changed if
 they lie there, as in /tmp.
 
-Code that looks for the hook can get round it: guards prevent accidents. uvloop
+Code that looks for the hook can get round it: guards prevent accidents. Before
+Python 3.10 --strict-imports does not see which extensions sqlite loads. uvloop
 and subinterpreters are refused under any guard. pycurl, curl_cffi and grpc are
 refused where a host is allowed. The addresses at which clouds hand out
 credentials (169.254.169.254) are closed, unless --allow-domain names that very

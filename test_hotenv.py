@@ -14301,6 +14301,15 @@ def test_file_actions_may_be_a_generator(guarded):
     assert (done.stdout, done.stderr, done.returncode) == ("", "told\n", 0)
 
 
+def test_path_that_is_to_be_made_opens_nothing_else(guarded, tmp_path):
+    """In a Python --fs-write opens a path that is missing, and not the files beside it."""
+    here = _guards_stage(tmp_path)
+    code = "open('new', 'w').close(); open('victim', 'w')"
+    done = guarded(ANY + " --fs-write new", code, cwd=here)
+    assert (done.returncode, (here / "new").exists()) == (2, True)
+    assert _victim_is_untouched(here)
+
+
 @only_kernel
 def test_python_below_a_program_says_what_is_refused(hermetic):
     """A Python that a program without a hook starts has its hook, which reports what is refused."""
