@@ -13014,7 +13014,7 @@ grpc.
       fork and exec                  H K      K            K
       asking docker, systemd, cron   -        -            - (K: --no-network)
     --fs-readonly
-      making, writing, removing      H K3     K3           K3
+      making, writing, removing      H5 K3    K3           K3
       modes, owners, times           H K3 4   K3 4         K3 4
       reading outside of PATH        H5       -            K3
     --strict-imports
@@ -13030,7 +13030,8 @@ grpc.
      files that are stdout and stderr. Where the PATH of --fs-write is missing,
      the kernel opens its directory, and the hook does not.
   4  The kernel does not hold these under --fs-write, and the hook does.
-  5  Not seen: what ssl, dlopen, readline and sqlite's ATTACH read.
+  5  The hook does not see the files that ssl, dlopen, readline, dbm and
+     sqlite's ATTACH and VACUUM INTO open.
   6  As a child of a guarded Python it is run, and this guard does not hold it.
   7  From Linux 5.19 on.
 
