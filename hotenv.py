@@ -5625,7 +5625,7 @@ class _HookState:
     def carry(self, env: Any) -> None:
         """Set the variables that guard a child in its environment, a mapping of texts or bytes."""
         for name in list(env):
-            # A variable whose name is bytes would stand beside the same one as a text.
+            # As bytes, a name would stand beside the same name as a text.
             is_bytes = isinstance(name, bytes) or isinstance(env[name], bytes)
             if is_bytes and os.fsdecode(name) in _HOOK_NAMES:
                 env[os.fsdecode(name)] = os.fsdecode(env.pop(name))
@@ -5872,7 +5872,9 @@ class _Hook:
         """
         real = _real_path(path, dir_fd, follows)
         place = _with_slash(real)
-        if place.startswith(self.sealed):
+        # What is sealed would have another path once a directory above it has moved.
+        is_above = any([sealed.startswith(place) for sealed in self.sealed])
+        if place.startswith(self.sealed) or (event == "os.rename" and is_above):
             self.refuse(event, "hotenv-session", "path", real)
         if place.startswith(self.writable):
             return
@@ -6606,7 +6608,10 @@ def _install_guards(text: str, home: str) -> None:
 
 def _show_uncaught(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Print an uncaught exception without the frames of this file: the start, and a refusal."""
+    """Print an uncaught exception without the frames of the start and of a refusal.
+
+    The frames of the start end with _become(). Those of a refusal are in this file, too.
+    """
     kept: list[TracebackType] = []
     while trace:
         if trace.tb_frame.f_code is _become.__code__:

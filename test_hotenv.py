@@ -14301,6 +14301,18 @@ def test_file_actions_may_be_a_generator(guarded):
     assert (done.stdout, done.stderr, done.returncode) == ("", "told\n", 0)
 
 
+@pytest.mark.parametrize("guards", [NET, SUB, IMP])
+def test_directory_above_a_session_is_not_moved(project, guards):
+    """A guarded Python moves no directory above a session: its socket would be closed no longer."""
+    project.serve()
+    above = os.path.dirname(os.path.dirname(project.socket_path()))
+    code = f"import os; os.rename({above!r}, {above + '.moved'!r})"
+    done = _run_guarded(project, guards, "--", sys.executable, "-c", code)
+    assert os.path.exists(project.socket_path())
+    assert "reason=hotenv-session" in done.stderr
+    assert done.returncode == 2
+
+
 def test_path_that_is_to_be_made_opens_nothing_else(guarded, tmp_path):
     """In a Python --fs-write opens a path that is missing, and not the files beside it."""
     here = _guards_stage(tmp_path)
