@@ -5152,7 +5152,11 @@ class _KernelPart:
                 self.places.append((path, _LANDLOCK_READ))
         for path in self.guards.writable:
             if not os.path.exists(path):
-                path = os.path.dirname(path)  # whoever makes the path writes into its directory
+                # Whoever makes the path writes into its directory. Landlock can open that as a
+                # whole, and no less. Only a hook then closes the other files there.
+                if not self.has_hook:
+                    continue
+                path = os.path.dirname(path)
             self.places.append((path, self.files))
         for path in [*_DEVICES, *_OF_THE_CALLER]:
             self.places.append((path, self.files))
@@ -5999,7 +6003,7 @@ class _Hook:
             guard = "no-network" if self.guards.network else "fs-readonly"
             self.refuse(request.event, guard, "program", place,
                         hint=" (the kernel cannot hold a program that is no Python here)")
-        if self.guards.read_root == "/" and not self.guards.network:
+        if self.guards.read_root == "/" and not (self.guards.network or self.guards.writable):
             return  # the kernel has refused writing to this process, and so to the program
         launch = [self.orders.launcher, "-I", "-S", self.state.home + "/sitecustomize.py"]
         request.launch_by(launch + ["program", sys.prefix, place])
@@ -6216,6 +6220,10 @@ class _PythonCommand:
                 self.letters += letters[:index]
                 has_value = index + 1 < len(letters)
                 return 1 if has_value else 2
+            if letter in "cm" and index:  # -uc is -u -c
+                self.rest[:1] = ["-" + letters[:index], "-" + letters[index:]]
+                self.letters += letters[:index]
+                return 1
             if letter not in "bBdEiIOPqRsSuvx":
                 return 0
         self.letters += letters
@@ -7002,6 +7010,9 @@ class _GuardedStart:
             if self.guards.allows_hosts():
                 _say(f"{_shown(self.argv[0])} is no Python program: it has no network at all, "
                      "whatever is allowed")
+            for path in self.guards.writable:
+                if not os.path.exists(path):
+                    _say(f"--fs-write: {_shown(path)} is missing, and only a Python can make it")
             _hold_program(self.orders, place, [self.home, sys.prefix])
         _HookState(self._text(), self.home).carry(env)
         _exec(self.argv, env, place)
@@ -13033,7 +13044,8 @@ grpc.
   2  The hook closes hotenv's own sessions, and no other unix socket.
   3  From Linux 6.2 on. Open are /dev/null and its like, /dev/shm, and the
      files that are stdout and stderr. Where the PATH of --fs-write is missing,
-     the kernel opens its directory, and the hook does not.
+     other programs cannot make it. For a Python the kernel opens its directory,
+     and the hook does not.
   4  The kernel does not hold these under --fs-write, and the hook does.
   5  The hook does not see the files that ssl, dlopen, readline, dbm and
      sqlite's ATTACH and VACUUM INTO open.

@@ -14323,6 +14323,38 @@ def test_path_that_is_to_be_made_opens_nothing_else(guarded, tmp_path):
 
 
 @only_kernel
+def test_missing_path_opens_nothing_to_a_program(hermetic, tmp_path):
+    """A program without a hook can neither make a missing --fs-write path nor change others."""
+    here = _guards_stage(tmp_path)
+    script = "echo x > new; echo x >> victim; echo x > other"
+    done = hermetic(ANY + " --fs-write new", *_sh(script), cwd=here)
+    assert "new is missing" in done.stderr
+    assert not (here / "new").exists()
+    assert not (here / "other").exists()
+    assert _victim_is_untouched(here)
+
+
+@only_kernel
+def test_missing_path_opens_nothing_to_a_child(guarded, tmp_path):
+    """What a guarded Python starts can write below --fs-write, and not beside a missing path."""
+    here = _guards_stage(tmp_path)
+    code = "import os; os.system('echo x > dir/in; echo x >> victim; echo x > other')"
+    guarded(ANY + " --fs-write new --fs-write dir", code, cwd=here)
+    assert (here / "dir" / "in").exists()
+    assert not (here / "other").exists()
+    assert _victim_is_untouched(here)
+
+
+@pytest.mark.parametrize("letters", ["-uc", "-Bsc", "-Ic", "-sIc"])
+def test_python_with_joined_letters_is_one(hermetic, letters):
+    """`python3 -uc CODE` is a Python, as `python3 -u -c CODE` is, and its hook is in force."""
+    code = "import socket; socket.create_connection(('127.0.0.1', 9))"
+    done = hermetic(NET + " --trace", sys.executable, letters, code)
+    assert done.returncode == 2
+    assert "reason=no-network" in done.stderr
+
+
+@only_kernel
 def test_python_below_a_program_says_what_is_refused(hermetic):
     """A Python that a program without a hook starts has its hook, which reports what is refused."""
     target = _sh(f"{sys.executable} -c 'import socket; socket.socket()'; :")
