@@ -10723,7 +10723,9 @@ class _McpServer:
         self._schemas = {tool["name"]: tool["inputSchema"] for tool in self._tools}
         self._shells: dict[str, _McpShell] = {}
         self._numbers = itertools.count(1)
-        self.running: dict[str, _McpCall] = {}  # open calls, by their id as repr() has it
+        # The calls that are not answered yet, by the repr() of their ids. A notice of cancellation
+        # may hold any value of JSON as the id, and a list or an object could be no key.
+        self.unanswered: dict[str, _McpCall] = {}
         self._questions: dict[str, tuple[threading.Event, list[Json]]] = {}
         self._methods: dict[str, Callable[[_McpRequest], Json | None]] = {
             "initialize": self._initialize,
@@ -10810,7 +10812,7 @@ class _McpServer:
         """Heed a notification, if it is one that matters."""
         params = message.get("params")
         if message["method"] == "notifications/cancelled" and isinstance(params, dict):
-            call = self.running.get(repr(params.get("requestId")))
+            call = self.unanswered.get(repr(params.get("requestId")))
             if call:
                 call.stop.set()
 
@@ -10903,7 +10905,7 @@ class _McpServer:
             _check_arguments(self._schemas[name], arguments)
             self._runs[name](call)
         except HotenvError as error:
-            self._send_failure(call, _mcp_text(error))
+            self._send_result(request, _mcp_failure(_mcp_text(error)))
 
     # -- how calls run --
 
@@ -10918,30 +10920,39 @@ class _McpServer:
             raise _usage(f"{_MCP_SHELLS_MAX} sessions are open: close one")
         shell = _McpShell(f"s{next(self._numbers)}", call.arguments.get("remote", ""))
         self._shells[shell.name] = shell
-        self.running[repr(call.request.id)] = call
-        shell.thread.submit(self._work, call, shell)
+        self._queue(call, shell)
 
     def _run_in_order(self, call: _McpCall) -> None:
-        shell = self._shell_of(call)
-        self.running[repr(call.request.id)] = call
-        shell.thread.submit(self._work, call, shell)
+        """Have a call done when those that came before it are done."""
+        self._queue(call, self._shell_of(call))
 
     def _run_beside(self, call: _McpCall) -> None:
+        """Have a thread do a call at once, also while a command runs in the shell."""
         self._start_thread(call, self._shell_of(call))
 
     def _run_close(self, call: _McpCall) -> None:
-        """Nobody finds the shell from now on; what waits for it finds it closed."""
+        """Take a shell away from later calls, and end it in a thread.
+
+        The calls that wait for the shell find it closed.
+        """
         shell = self._shell_of(call)
         shell.is_closed = True
         del self._shells[shell.name]
         self._start_thread(call, shell)
 
+    def _queue(self, call: _McpCall, shell: _McpShell) -> None:
+        """Have the shell's own thread do a call, after those that came before."""
+        self.unanswered[repr(call.request.id)] = call
+        shell.thread.submit(self._work, call, shell)
+
     def _start_thread(self, call: _McpCall, shell: _McpShell) -> None:
+        """Have a new thread do a call."""
         import threading
-        self.running[repr(call.request.id)] = call
+        self.unanswered[repr(call.request.id)] = call
         threading.Thread(target=self._work, args=(call, shell), daemon=True).start()
 
     def _run_list(self, call: _McpCall) -> None:
+        """Answer with the open shells and their jobs, at once."""
         rows = []
         for shell in list(self._shells.values()):
             if shell.session:
@@ -10954,20 +10965,23 @@ class _McpServer:
                 if jobs:
                     row["jobs"] = jobs
                 rows.append(row)
-        self._send_content(call, {"sessions": rows})
+        self._send_result(call.request, _mcp_content({"sessions": rows}))
 
     def _work(self, call: _McpCall, shell: _McpShell) -> None:
-        """Do what a call asks for, and answer. A cancelled call stays unanswered."""
-        failure = ""
-        result: Json = {}
+        """Do what a call asks for, and answer. A cancelled call gets no answer."""
+        result = self._outcome(call, shell)
+        if call.tool == "session_open" and not shell.session:  # the shell could not be opened
+            self._shells.pop(shell.name, None)
+        if not call.stop.is_set():
+            self._send_result(call.request, result)
+        self.unanswered.pop(repr(call.request.id), None)
+
+    def _outcome(self, call: _McpCall, shell: _McpShell) -> Json:
+        """Do what a call asks for, and return the result, which may be a failure or a question."""
         try:
-            result = self._results[call.tool](call, shell)
+            return _mcp_content(self._results[call.tool](call, shell))
         except _QuestionAsked as question:
-            if not call.stop.is_set():
-                self._send_result(call.request, {
-                    "resultType": "input_required", "inputRequests": question.requests})
-            self._finish(call, shell)
-            return
+            return {"resultType": "input_required", "inputRequests": question.requests}
         except SessionPoisoned as error:
             failure = _mcp_text(error)
             if not shell.is_closed and shell.session:
@@ -10977,19 +10991,7 @@ class _McpServer:
             failure = self._explained(error, shell)
         except Exception as error:  # its text might quote a value, as a traceback would
             failure = getattr(error, "strerror", None) or "internal error: " + type(error).__name__
-        self._finish(call, shell)
-        if call.stop.is_set():
-            return
-        if failure:
-            self._send_failure(call, failure)
-        else:
-            self._send_content(call, result)
-
-    def _finish(self, call: _McpCall, shell: _McpShell) -> None:
-        """A call has been done: forget it, and a shell that could not be opened."""
-        if call.tool == "session_open" and not shell.session:
-            self._shells.pop(shell.name, None)
-        self.running.pop(repr(call.request.id), None)
+        return _mcp_failure(failure)
 
     def _explained(self, error: HotenvError, shell: _McpShell) -> str:
         """Return what to tell the agent. If the hotenv session has ended, end all that it gave."""
@@ -11024,22 +11026,6 @@ class _McpServer:
         give_up = time.monotonic() + _MCP_FAREWELL
         for thread in threads:
             thread.join(max(0.0, give_up - time.monotonic()))
-
-    # -- answers --
-
-    def _send_content(self, call: _McpCall, content: Json) -> None:
-        """Send the result of a tool: as an object, and as text for clients that know only this."""
-        import json
-        text = json.dumps(content, ensure_ascii=False)
-        self._send_result(call.request, {
-            "content": [{"type": "text", "text": text}],
-            "structuredContent": content,
-            "isError": False,
-        })
-
-    def _send_failure(self, call: _McpCall, text: str) -> None:
-        self._send_result(call.request, {
-            "content": [{"type": "text", "text": text}], "isError": True})
 
     # -- the tools --
 
@@ -11227,6 +11213,21 @@ def _mcp_server_info() -> Json:
     return {"name": "hotenv", "version": __version__}
 
 
+def _mcp_content(content: Json) -> Json:
+    """Return the result of a tool: an object, and its text for clients that know only text."""
+    import json
+    return {
+        "content": [{"type": "text", "text": json.dumps(content, ensure_ascii=False)}],
+        "structuredContent": content,
+        "isError": False,
+    }
+
+
+def _mcp_failure(text: str) -> Json:
+    """Return the result of a tool that has failed, with what the agent should know."""
+    return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
 def _mcp_text(error: HotenvError) -> str:
     """Return an error as an agent reads it: what is wrong, then what to do."""
     return "; ".join([str(error), *[hint for hint in error.hints if hint]])
@@ -11324,7 +11325,7 @@ def _read_mcp(server: _McpServer) -> None:
                 server.take(line)
             is_start = line.endswith(b"\n")  # of a line that is too long, the beginning is no JSON
     give_up = time.monotonic() + _MCP_LAST_ANSWERS
-    while server.running and time.monotonic() < give_up:
+    while server.unanswered and time.monotonic() < give_up:
         time.sleep(0.01)
 
 

@@ -17777,6 +17777,26 @@ def test_mcp_answers_what_came_before_the_end(project):
     assert agent.process.wait(20) == 0
 
 
+def test_mcp_answers_in_full_after_the_end(project):
+    """An answer that its client is slow to read is not cut when stdin ends."""
+    agent = _McpAgent(project)
+    agent.tool("session_open")
+    number = 300_000
+    arguments = {
+        "session": "s1",
+        "command": f"head -c {number} /dev/zero | tr '\\0' x",
+        "max_output": number + 1000,
+    }
+    params = {"name": "session_exec", "arguments": arguments}
+    agent.send(_mcp_line(id="last", method="tools/call", params=params))
+    until(lambda: select.select([agent.process.stdout], [], [], 0)[0])
+    agent.process.stdin.close()
+    time.sleep(0.3)
+    answer = agent.receive()
+    assert len(answer["result"]["structuredContent"]["stdout"]) == number
+    assert agent.process.wait(20) == 0
+
+
 # ==== mcp: bad lines ==============================================================================
 # No line upsets the server, and an agent gets an explanation of each mistake.
 
