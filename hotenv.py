@@ -10243,10 +10243,13 @@ class ShellJob:
         """Send text to the job's stdin, then the value of a secret and a new line, then the end.
 
         `secret` is the name of a variable of the session's environment: so a prompt is answered by
-        somebody who never sees the value. HotenvError 2: there is no such name; 8: the job has
-        ended, or reads nothing.
+        somebody who never sees the value. HotenvError 2: there is no such name, or the text has no
+        bytes; 8: the job has ended, or reads nothing.
         """
-        data = _encoded(text)
+        try:
+            data = _encoded(text)
+        except UnicodeEncodeError:
+            raise _usage("a text for a job has no lone surrogates") from None
         if secret is not None:
             value = self._session._environment.get(secret)
             if value is None:

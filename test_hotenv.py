@@ -18966,6 +18966,12 @@ def test_unknown_secret_is_refused(agents_shell):
     assert "no secret HOME" in _agents_error(job.write, secret="HOME")
 
 
+def test_lone_surrogate_is_sent_to_no_job(agents_shell):
+    """A text that has no bytes is refused with a reason."""
+    job = agents_shell.start("cat")
+    assert "surrogate" in _agents_error(job.write, "\ud800")
+
+
 def test_jobs_terminal_has_a_size(agents_shell):
     """The terminal of a job is one, and has a size."""
     job = agents_shell.start("stty size; test -t 0 -a -t 1 -a -t 2 && echo all", terminal=True)
