@@ -10310,13 +10310,15 @@ class ShellJob:
 #
 # The rules:
 #
-#   1. No snapshot is kept. Each session_open fetches one, for that shell and its masks alone. Each
-#      later call asks the session again: that is a use of it, and shows whether it is still there.
-#   2. The thread that reads starts no shell, ends none, and waits for none. A shell's commands run
-#      in order of arrival, in a thread of the shell's own. All else that may take time has a
-#      thread, too.
-#   3. Two kinds of clients are served. A request whose `_meta` names a revision is of 2026-07-28 or
-#      later, and says all about itself. Any other belongs to a client that has sent `initialize`.
+#   1. A snapshot is fetched by each session_open, for that shell and its masks alone. Each later
+#      call that works in a shell asks the hotenv session again. That counts as a use of the
+#      session, and shows whether it is still there.
+#   2. The thread that reads stdin starts no shell, ends none, and waits for none. The commands of a
+#      shell run in order of arrival, in a thread of that shell's own. Any other call that may take
+#      time has a thread of its own.
+#   3. Clients of two kinds are served. A stateless one, of the revision 2026-07-28, says in the
+#      `_meta` of each request which revision it speaks, who it is, and what it can do. An older one
+#      has said so once, by `initialize`.
 
 _MCP_OLDER_REVISIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 _MCP_REVISION = "2026-07-28"
@@ -10327,12 +10329,12 @@ _MCP_OUTPUT = 20_000  # characters of a result: beyond about 25,000 tokens, host
 _MCP_OUTPUT_MAX = 1_000_000  # characters of a result that is asked to be longer
 _MCP_WAIT_MAX = 3600  # seconds that session_read may wait
 _MCP_TIME_MAX = 86400  # seconds that a command may take
-_MCP_LINES = 500  # lines that session_read returns if it is not said how many
+_MCP_LINES = 500  # lines that session_read returns unless the call says how many
 _MCP_FRESH = 3_600_000  # milliseconds for which a client may keep the list of tools
-_MCP_LAST_ANSWERS = 1.0  # seconds, once stdin has ended, for what was asked before
+_MCP_LAST_ANSWERS = 1.0  # seconds, once stdin has ended, to answer what was asked before
 _MCP_FAREWELL = 10.0  # seconds for all shells to end
 _MCP_QUESTION = 600.0  # seconds for a user to answer
-_MCP_NOTICE_MAX = 3000  # bytes of a message that is dropped rather than waited for
+_MCP_NOTICE_MAX = 3000  # bytes of a notice: a pipe that select() finds writable has 4096 free
 _MCP_NAME_MAX = 100  # characters of a client's name in the audit
 
 # Codes of JSON-RPC and of the protocol.
@@ -10350,7 +10352,7 @@ _MCP_INSTRUCTIONS = (
 
 
 def _mcp_object(required: Words, properties: Json) -> Json:
-    """Return the JSON schema of an object with these properties and no others."""
+    """Return the JSON schema of an object that has these properties alone."""
     return {
         "type": "object",
         "additionalProperties": False,
@@ -10363,15 +10365,15 @@ _MCP_SESSION = {"type": "string", "description": "id from session_open"}
 _MCP_ID = {"type": "integer", "minimum": 1, "description": "id of a job or of a truncated result"}
 _MCP_TEXT = {"type": "string"}
 _MCP_FLAG = {"type": "boolean"}
-_MCP_NUMBER = {"type": "integer"}
+_MCP_INTEGER = {"type": "integer"}
 _MCP_NAMES = {"type": "array", "items": {"type": "string"}}
 
-# The tools, as tools/list describes them. Arguments are checked against `inputSchema`, too.
+# The tools, as tools/list describes them. The arguments of a call are checked by `inputSchema`.
 _MCP_TOOLS: list[Json] = [
     {
         "name": "session_open",
         "title": "Open a shell",
-        "description": "Open a bash with the user's secrets. Returns its id and their names.",
+        "description": "Open a bash that has the user's secrets. Returns its id and their names.",
         "annotations": {
             "readOnlyHint": False,
             "destructiveHint": False,
@@ -10382,7 +10384,7 @@ _MCP_TOOLS: list[Json] = [
             "cwd": {"type": "string", "description": "directory to start in"},
             "isolated": {
                 "type": "boolean",
-                "description": "leave out the user's own environment, but for PATH and such",
+                "description": "leave out the user's own environment, except PATH and such",
             },
         }),
         "outputSchema": _mcp_object(["session", "cwd", "secrets", "unmaskable", "not_exported"], {
@@ -10398,9 +10400,9 @@ _MCP_TOOLS: list[Json] = [
         "title": "Run a command",
         "description": (
             "Run a command and wait for its end. Returns stdout, stderr, exit_code, cwd, masked. "
-            "State persists, unless shell_restarted: then only directory and exports do. Of a "
-            "truncated result, session_read has the rest by its id. With background, returns at "
-            "once with the id of a job: servers, long work, programs that ask."),
+            "State persists, unless shell_restarted: then only directory and exports do. The rest "
+            "of a truncated result is read by session_read with its id. With background, returns "
+            "the id of a job at once: for servers, long work, programs that ask."),
         "annotations": {
             "readOnlyHint": False,
             "destructiveHint": True,
@@ -10417,7 +10419,7 @@ _MCP_TOOLS: list[Json] = [
                 "type": "number",
                 "exclusiveMinimum": 0,
                 "maximum": _MCP_TIME_MAX,
-                "description": "seconds, default 30; then it is interrupted, exit_code 124",
+                "description": "seconds, default 30; then interrupted, with exit_code 124",
             },
             "max_output": {
                 "type": "integer",
@@ -10434,14 +10436,14 @@ _MCP_TOOLS: list[Json] = [
         "outputSchema": _mcp_object([], {
             "stdout": _MCP_TEXT,
             "stderr": _MCP_TEXT,
-            "exit_code": _MCP_NUMBER,
-            "duration_ms": _MCP_NUMBER,
+            "exit_code": _MCP_INTEGER,
+            "duration_ms": _MCP_INTEGER,
             "cwd": _MCP_TEXT,
             "truncated": _MCP_FLAG,
             "timed_out": _MCP_FLAG,
             "shell_restarted": _MCP_FLAG,
             "background": _MCP_TEXT,
-            "id": _MCP_NUMBER,
+            "id": _MCP_INTEGER,
             "note": _MCP_TEXT,
             "running": _MCP_FLAG,
         }),
@@ -10483,11 +10485,11 @@ _MCP_TOOLS: list[Json] = [
         }),
         "outputSchema": _mcp_object(["text", "first_line", "next_line", "lines", "running"], {
             "text": _MCP_TEXT,
-            "first_line": _MCP_NUMBER,
-            "next_line": _MCP_NUMBER,
-            "lines": _MCP_NUMBER,
+            "first_line": _MCP_INTEGER,
+            "next_line": _MCP_INTEGER,
+            "lines": _MCP_INTEGER,
             "running": _MCP_FLAG,
-            "exit_code": _MCP_NUMBER,
+            "exit_code": _MCP_INTEGER,
             "note": _MCP_TEXT,
         }),
     },
@@ -10495,7 +10497,7 @@ _MCP_TOOLS: list[Json] = [
         "name": "session_write",
         "title": "Send input to a job",
         "description": (
-            "Send text to a job's stdin, or the value of a secret by its name and a new line, or "
+            "Send to a job's stdin a text, or a secret by its name with a new line behind it, or "
             "the end of input."),
         "annotations": {
             "readOnlyHint": False,
@@ -10508,14 +10510,14 @@ _MCP_TOOLS: list[Json] = [
             "id": _MCP_ID,
             "text": {"type": "string", "description": "sent as it is: end lines with a new line"},
             "secret": {"type": "string", "description": "name of a secret, such as DB_PASSWORD"},
-            "end": {"type": "boolean", "description": "then let stdin end"},
+            "end": {"type": "boolean", "description": "let stdin end after that"},
         }),
-        "outputSchema": _mcp_object(["id", "running"], {"id": _MCP_NUMBER, "running": _MCP_FLAG}),
+        "outputSchema": _mcp_object(["id", "running"], {"id": _MCP_INTEGER, "running": _MCP_FLAG}),
     },
     {
         "name": "session_stop",
         "title": "Stop a job",
-        "description": "Send Ctrl-C to a job, and kill whatever is there two seconds later.",
+        "description": "Send Ctrl-C to a job, and kill what is left two seconds later.",
         "annotations": {
             "readOnlyHint": False,
             "destructiveHint": True,
@@ -10524,8 +10526,8 @@ _MCP_TOOLS: list[Json] = [
         },
         "inputSchema": _mcp_object(["session", "id"], {"session": _MCP_SESSION, "id": _MCP_ID}),
         "outputSchema": _mcp_object(["id", "exit_code"], {
-            "id": _MCP_NUMBER,
-            "exit_code": _MCP_NUMBER,
+            "id": _MCP_INTEGER,
+            "exit_code": _MCP_INTEGER,
         }),
     },
     {
@@ -10564,7 +10566,7 @@ class _ProtocolError(Exception):
 
 
 class _QuestionAsked(Exception):
-    """A call cannot go on before the user has answered: the client asks, and calls again."""
+    """A call waits for the user: a stateless client asks its user, and calls again."""
 
     def __init__(self, requests: Json) -> None:
         super().__init__("a question for the user")
@@ -10572,9 +10574,12 @@ class _QuestionAsked(Exception):
 
 
 class _McpClient:
-    """Who asks, and whether the user can be asked there."""
+    """A client: its name, for the audit, and whether it can ask its user.
 
-    def __init__(self, info: Any, capabilities: Any) -> None:
+    `info` and `capabilities` are what the client says of itself, and may be any JSON.
+    """
+
+    def __init__(self, info: object, capabilities: object) -> None:
         words = []
         if isinstance(info, dict):
             for key in ("name", "version"):
@@ -10584,7 +10589,7 @@ class _McpClient:
         self.can_ask = False
         if isinstance(capabilities, dict):
             elicitation = capabilities.get("elicitation")
-            if isinstance(elicitation, dict):
+            if isinstance(elicitation, dict):  # an empty object means forms
                 self.can_ask = not elicitation or "form" in elicitation
 
 
@@ -10598,14 +10603,14 @@ class _McpRequest:
         self.method = method
         self.params = params
         self.client = client
-        self.is_stateless = False  # of the revision 2026-07-28
+        self.is_stateless = False  # until check_revision() has found that it is
         meta = params.get("_meta")
         self.meta: Json = {}
         if isinstance(meta, dict):
             self.meta = meta
 
     def check_revision(self) -> None:
-        """Find out of which kind this request is. _ProtocolError if it is neither."""
+        """Find out whether this request is stateless. _ProtocolError: its `_meta` is wrong."""
         revision = self.meta.get(_MCP_META + "protocolVersion")
         if revision is None:
             if self.method == "server/discover":
@@ -10630,7 +10635,7 @@ class _McpRequest:
 
 
 class _McpShell:
-    """A shell of the agent's: its name, and where it is."""
+    """A shell of the agent's: its name, and the remote that it is at, or '' for this machine."""
 
     def __init__(self, name: str, where: str) -> None:
         from concurrent.futures import ThreadPoolExecutor
@@ -10640,6 +10645,15 @@ class _McpShell:
         self.path = ""  # of the socket of the hotenv session behind it, once that is known
         self.thread = ThreadPoolExecutor(1)  # does the shell's work in order of arrival
         self.is_closed = False
+
+
+class _McpQuestion:
+    """A question to the user of an older client, which a thread waits for."""
+
+    def __init__(self) -> None:
+        import threading
+        self.has_come = threading.Event()  # set when the client answers, in whatever way
+        self.answer: Json | None = None  # the result; None too if the client answers by an error
 
 
 class _McpCall:
@@ -10653,7 +10667,7 @@ class _McpCall:
         self.stop = threading.Event()  # set when the client cancels the call
 
     def answers(self) -> Json:
-        """Return what a client has sent along in answer to questions."""
+        """Return what a stateless client has sent along in answer to questions."""
         answers = self.request.params.get("inputResponses")
         if isinstance(answers, dict):
             return answers
@@ -10666,7 +10680,7 @@ class _McpOutput:
     def __init__(self) -> None:
         import threading
         self._descriptor = os.dup(1)
-        os.dup2(2, 1)  # whatever prints, prints there
+        os.dup2(2, 1)  # what else is printed to stdout goes to stderr
         self._lock = threading.Lock()
 
     def send(self, message: Json) -> None:
@@ -10689,6 +10703,7 @@ class _McpOutput:
 
     @staticmethod
     def _line(message: Json) -> str:
+        """Return a message as one line of ASCII."""
         import json
         return json.dumps({"jsonrpc": "2.0", **message}) + "\n"
 
@@ -10702,7 +10717,7 @@ class _McpProgress:
         self._last = -1.0
 
     def tell(self, lines: int, last_line: str) -> None:
-        """Offer a notice; its number must be larger than the one before."""
+        """Offer a notice. By the protocol, its number is larger than that of the one before."""
         self._last = max(float(lines), self._last + 0.01)
         self._output.offer({
             "method": "notifications/progress",
@@ -10721,7 +10736,7 @@ class _McpServer:
         import itertools
         self._options = options
         self._output = _McpOutput()
-        self._client = _McpClient(None, None)  # as `initialize` has introduced itself
+        self._client = _McpClient(None, None)  # as `initialize` introduces it
         self._tools = self._described_tools()
         self._schemas = {tool["name"]: tool["inputSchema"] for tool in self._tools}
         self._shells: dict[str, _McpShell] = {}
@@ -10729,15 +10744,22 @@ class _McpServer:
         # The calls that are not answered yet, by the repr() of their ids. A notice of cancellation
         # may hold any value of JSON as the id, and a list or an object could be no key.
         self.unanswered: dict[str, _McpCall] = {}
-        self._questions: dict[str, tuple[threading.Event, list[Json]]] = {}
-        self._methods: dict[str, Callable[[_McpRequest], Json | None]] = {
+        self._questions: dict[str, _McpQuestion] = {}  # by the ids that they were sent with
+        # What a method returns is sent as the result at once. A method that returns None has sent
+        # an answer, or a thread will.
+        self._older_methods: dict[str, Callable[[_McpRequest], Json | None]] = {
             "initialize": self._initialize,
             "ping": self._ping,
+            "tools/list": self._list_tools,
+            "tools/call": self._call,
+        }
+        self._stateless_methods: dict[str, Callable[[_McpRequest], Json | None]] = {
             "server/discover": self._discover,
             "subscriptions/listen": self._listen,
             "tools/list": self._list_tools,
             "tools/call": self._call,
         }
+        # How the thread that reads has a call of each tool done.
         self._runs: dict[str, Callable[[_McpCall], None]] = {
             "session_open": self._run_open,
             "session_exec": self._run_in_order,
@@ -10747,6 +10769,7 @@ class _McpServer:
             "session_list": self._run_list,
             "session_close": self._run_close,
         }
+        # What another thread then does; it returns what the agent is told.
         self._results: dict[str, Callable[[_McpCall, _McpShell], Json]] = {
             "session_open": self._open,
             "session_exec": self._exec,
@@ -10760,19 +10783,20 @@ class _McpServer:
         """Return the tools, with the names of the remotes that can be opened."""
         import copy
         tools = copy.deepcopy(_MCP_TOOLS)
-        if self._options.remote:
-            tools[0]["inputSchema"]["properties"]["remote"] = {
-                "type": "string",
-                "description": "where; default: this machine",
-                "enum": sorted(self._options.remote),
-            }
+        for tool in tools:
+            if tool["name"] == "session_open" and self._options.remote:
+                tool["inputSchema"]["properties"]["remote"] = {
+                    "type": "string",
+                    "description": "where; default: this machine",
+                    "enum": sorted(self._options.remote),
+                }
         return tools
 
     # -- messages --
 
     def take(self, line: bytes) -> None:
         """Answer a message, or have a thread do so."""
-        request_id: Any = None
+        request_id: str | int | None = None  # None: the line has no id that could be told
         try:
             message = self._parse(line)
             if message is None:
@@ -10795,24 +10819,18 @@ class _McpServer:
             message = json.loads(line)
         except (ValueError, RecursionError):
             raise _ProtocolError(_MCP_NO_JSON, "not JSON, or a line of more than 32 MiB") from None
-        fields: Json = {}
-        if isinstance(message, dict):
-            fields = message
-        if not fields.get("method") and ("result" in fields or "error" in fields):
-            self._take_answer(fields)
+        if _is_mcp_answer(message):
+            self._take_answer(message)
             return None
-        is_request = (
-            fields.get("jsonrpc") == "2.0"
-            and isinstance(fields.get("method"), str)
-            and type(fields.get("id", 0)) in (str, int))
-        if not is_request:
+        if not _is_mcp_request(message):
             raise _ProtocolError(
                 _MCP_NO_REQUEST,
                 "no JSON-RPC 2.0 message: method is a string, id a string or an integer")
-        return fields
+        request: Json = message
+        return request
 
     def _notice(self, message: Json) -> None:
-        """Heed a notification, if it is one that matters."""
+        """Take a notification. Only one that cancels a call has an effect."""
         params = message.get("params")
         if message["method"] == "notifications/cancelled" and isinstance(params, dict):
             call = self.unanswered.get(repr(params.get("requestId")))
@@ -10826,25 +10844,30 @@ class _McpServer:
             raise _ProtocolError(_MCP_WRONG_PARAMS, "params must be an object")
         request = _McpRequest(message["id"], message["method"], params, self._client)
         request.check_revision()
-        method = self._methods.get(request.method)
-        if not method or request.is_stateless and request.method in ("initialize", "ping"):
+        methods = self._older_methods
+        if request.is_stateless:
+            methods = self._stateless_methods
+        method = methods.get(request.method)
+        if not method:
             raise _ProtocolError(_MCP_NO_METHOD, "no method " + _shown(request.method))
         result = method(request)
         if result is not None:
             self._send_result(request, result)
 
     def _send_result(self, request: _McpRequest, result: Json) -> None:
+        """Send what a request has led to, in the form that the client's revision has for it."""
         if request.is_stateless:
             result = {
-                "resultType": "complete",
+                "resultType": "complete",  # unless the result says that it needs input
                 **result,
-                "_meta": {_MCP_META + "serverInfo": _mcp_server_info(), **result.get("_meta", {})},
+                "_meta": {_MCP_META + "serverInfo": _mcp_server_info()},
             }
         self._output.send({"id": request.id, "result": result})
 
     # -- methods --
 
     def _initialize(self, request: _McpRequest) -> Json:
+        """Learn who an older client is, and agree with it on a revision."""
         revision = request.params.get("protocolVersion")
         if revision not in _MCP_OLDER_REVISIONS:
             revision = _MCP_OLDER_REVISIONS[-1]
@@ -10858,9 +10881,11 @@ class _McpServer:
         }
 
     def _ping(self, request: _McpRequest) -> Json:
+        """Show that the server is there."""
         return {}
 
     def _discover(self, request: _McpRequest) -> Json:
+        """Tell a stateless client what the server is."""
         return {
             "supportedVersions": [_MCP_REVISION],
             "capabilities": {"tools": {}},
@@ -10870,9 +10895,7 @@ class _McpServer:
         }
 
     def _listen(self, request: _McpRequest) -> None:
-        """Acknowledge a subscription; nothing here ever changes, so no notice follows."""
-        if not request.is_stateless:
-            raise _ProtocolError(_MCP_NO_METHOD, "no method " + request.method)
+        """Acknowledge a subscription. Nothing here ever changes, so no notice follows."""
         self._output.send({
             "method": "notifications/subscriptions/acknowledged",
             "params": {
@@ -10882,6 +10905,7 @@ class _McpServer:
         })
 
     def _list_tools(self, request: _McpRequest) -> Json:
+        """Return the tools."""
         result: Json = {"tools": self._tools}
         if request.is_stateless:
             result["ttlMs"] = _MCP_FRESH
@@ -10892,7 +10916,9 @@ class _McpServer:
         """Return what an agent should know before its first call."""
         text = _MCP_INSTRUCTIONS
         if self._options.policy:
-            text += f" First words of commands that are {_policy_summary(self._options.policy)}."
+            summary = _policy_summary(self._options.policy)
+            if summary:
+                text += f" A policy looks at the first word of each command: {summary}."
         return text
 
     def _call(self, request: _McpRequest) -> None:
@@ -10913,12 +10939,14 @@ class _McpServer:
     # -- how calls run --
 
     def _shell_of(self, call: _McpCall) -> _McpShell:
+        """Return the shell that a call names."""
         shell = self._shells.get(call.arguments["session"])
         if not shell:
             raise _usage("that session is not open: see session_list, session_open")
         return shell
 
     def _run_open(self, call: _McpCall) -> None:
+        """Have the thread of a new shell open it."""
         if len(self._shells) >= _MCP_SHELLS_MAX:
             raise _usage(f"{_MCP_SHELLS_MAX} sessions are open: close one")
         shell = _McpShell(f"s{next(self._numbers)}", call.arguments.get("remote", ""))
@@ -10997,29 +11025,38 @@ class _McpServer:
         return _mcp_failure(failure)
 
     def _explained(self, error: HotenvError, shell: _McpShell) -> str:
-        """Return what to tell the agent. If the hotenv session has ended, end all that it gave."""
-        ended = []
-        for each in list(self._shells.values()):
-            if each.path == shell.path and each.session:
-                ended.append(each)
-        if error.code != EXIT_UNREACHABLE or not ended:
+        """Return what to tell the agent of an error.
+
+        If the hotenv session behind a shell does not answer any more, every shell that has secrets
+        of that session is ended.
+        """
+        related = self._related(shell)
+        if error.code != EXIT_UNREACHABLE or not related:
             return _mcp_text(error)
-        for each in ended:
+        for each in related:
             self._end_shell(each)
-        names = ", ".join([each.name for each in ended])
+        names = ", ".join([each.name for each in related])
         return (
-            f"the hotenv session has ended, and so have {names}. Ask the user for: "
-            f"{_invocation()} serve < secrets.env; then session_open.")
+            f"the hotenv session has ended, or does not answer. So its shells are closed: {names}. "
+            f"Ask the user for: {_invocation()} serve < secrets.env; then session_open.")
+
+    def _related(self, shell: _McpShell) -> list[_McpShell]:
+        """Return the open shells that have secrets of the same hotenv session."""
+        related = []
+        for each in list(self._shells.values()):
+            if each.session and each.path == shell.path:
+                related.append(each)
+        return related
 
     def _end_shell(self, shell: _McpShell) -> None:
-        """End a shell; whatever still waits for it finds it closed."""
+        """End a shell. The calls that still wait for it find it closed."""
         shell.is_closed = True
         self._shells.pop(shell.name, None)
         if shell.session:
             shell.session.close()
 
     def end(self) -> None:
-        """End all shells, side by side."""
+        """End all shells, side by side, within a time."""
         import threading
         threads = []
         for shell in list(self._shells.values()):
@@ -11049,6 +11086,7 @@ class _McpServer:
         return shell.session
 
     def _open(self, call: _McpCall, shell: _McpShell) -> Json:
+        """Start the bash of a new shell."""
         options = self._options
         environment = self._first_use(call, shell)
         given = environment
@@ -11066,7 +11104,7 @@ class _McpServer:
             given, isolated=call.arguments.get("isolated", False), cwd=call.arguments.get("cwd"),
             remote=options.remote.get(shell.where), policy=options.policy, audit=options.audit,
             no_mask=options.no_mask, also_mask=environment, audit_fields=fields)
-        if call.stop.is_set() or shell.is_closed:  # nobody waits for it any more
+        if call.stop.is_set() or shell.is_closed:  # cancelled or closed while the bash started
             session.close()
             raise HotenvError(EXIT_SYSTEM, "the call was cancelled")
         shell.session = session
@@ -11085,22 +11123,23 @@ class _McpServer:
         try:
             return self._use(call, shell)
         except HotenvError as error:
-            is_absent = error.code in (EXIT_NO_SESSION, EXIT_UNREACHABLE)
-            if not is_absent or not call.request.client.can_ask or shell.path in self._paths():
+            if not self._may_ask(call, shell, error) or not self._ask_for_session(call, error):
                 raise
-            if not self._ask_for_session(call, error):
-                raise
-        shell.path = ""
+        shell.path = ""  # the new session has another socket
         return self._use(call, shell)
 
-    def _paths(self) -> set[str]:
-        """Return the sockets behind the shells that are open."""
-        return {shell.path for shell in list(self._shells.values()) if shell.session}
+    def _may_ask(self, call: _McpCall, shell: _McpShell, error: HotenvError) -> bool:
+        """Is there no session, and can the user be asked to start one?
+
+        Where open shells have lost their session, nobody is asked yet: they are closed first, and
+        the agent is told so.
+        """
+        is_absent = error.code in (EXIT_NO_SESSION, EXIT_UNREACHABLE)
+        return is_absent and call.request.client.can_ask and not self._related(shell)
 
     def _ask_for_session(self, call: _McpCall, error: HotenvError) -> bool:
         """Ask the user to start a session. Return whether the user says that there is one now."""
-        question = {
-            "mode": "form",
+        question: Json = {
             "message": (
                 f"hotenv: {error}. The agent wants a shell with your secrets. Start a session for "
                 f"{_shown(os.getcwd())} in a terminal of yours, then accept: "
@@ -11120,39 +11159,38 @@ class _McpServer:
             answer = call.answers().get("start_session")
             if answer is None:
                 raise _QuestionAsked({
-                    "start_session": {"method": "elicitation/create", "params": question}})
+                    "start_session": {
+                        "method": "elicitation/create",
+                        "params": {"mode": "form", **question},
+                    },
+                })
         else:
-            question.pop("mode")  # older clients know no other
             answer = self._ask_client(call, question)
         return isinstance(answer, dict) and answer.get("action") == "accept"
 
-    def _ask_client(self, call: _McpCall, question: Json) -> Any:
-        """Send a request to a client that has sent `initialize`; return its answer, or None."""
-        import threading
+    def _ask_client(self, call: _McpCall, params: Json) -> Json | None:
+        """Ask the user of an older client; return the answer, or None if there is none."""
         number = f"hotenv-{next(self._numbers)}"
-        has_come = threading.Event()
-        answers: list[Json] = []
-        self._questions[number] = (has_come, answers)
-        self._output.send({"id": number, "method": "elicitation/create", "params": question})
+        question = _McpQuestion()
+        self._questions[number] = question
+        self._output.send({"id": number, "method": "elicitation/create", "params": params})
         give_up = time.monotonic() + _MCP_QUESTION
-        while not has_come.wait(0.1):
+        while not question.has_come.wait(0.1):
             if call.stop.is_set() or time.monotonic() > give_up:
                 break
         del self._questions[number]
-        if answers:
-            return answers[0]
-        return None
+        return question.answer
 
     def _take_answer(self, message: Json) -> None:
         """Take an answer to a question. Answers that nobody waits for are ignored."""
-        waiting = self._questions.get(str(message.get("id")))
-        if waiting:
-            has_come, answers = waiting
+        question = self._questions.get(str(message.get("id")))
+        if question:
             if isinstance(message.get("result"), dict):
-                answers.append(message["result"])
-            has_come.set()
+                question.answer = message["result"]
+            question.has_come.set()
 
     def _exec(self, call: _McpCall, shell: _McpShell) -> Json:
+        """Run a command, or start it as a job."""
         if call.stop.is_set():
             raise HotenvError(EXIT_SYSTEM, "the call was cancelled")
         session = self._session_of(call, shell)
@@ -11177,6 +11215,7 @@ class _McpServer:
         return result
 
     def _read(self, call: _McpCall, shell: _McpShell) -> Json:
+        """Read lines of an output."""
         arguments = call.arguments
         session = self._session_of(call, shell)
         part = session.read(
@@ -11190,12 +11229,14 @@ class _McpServer:
         return part
 
     def _job_of(self, call: _McpCall, shell: _McpShell) -> ShellJob:
+        """Return the job that a call names."""
         job = self._session_of(call, shell).job(call.arguments["id"])
         if not job:
             raise _usage("there is no such job: see session_list")
         return job
 
     def _write(self, call: _McpCall, shell: _McpShell) -> Json:
+        """Send something to a job."""
         arguments = call.arguments
         job = self._job_of(call, shell)
         job.write(
@@ -11204,15 +11245,34 @@ class _McpServer:
         return {"id": job.id, "running": job.is_running}
 
     def _stop(self, call: _McpCall, shell: _McpShell) -> Json:
+        """End a job."""
         job = self._job_of(call, shell)
         return {"id": job.id, "exit_code": job.stop()}
 
     def _close(self, call: _McpCall, shell: _McpShell) -> Json:
+        """End a shell."""
         self._end_shell(shell)
         return {"closed": shell.name}
 
 
+def _is_mcp_answer(message: object) -> bool:
+    """Is a line of JSON the client's answer to a question?"""
+    if not isinstance(message, dict) or message.get("method"):
+        return False
+    return "result" in message or "error" in message
+
+
+def _is_mcp_request(message: object) -> bool:
+    """Is a line of JSON a request, or a notification, which has no id?"""
+    return (
+        isinstance(message, dict)
+        and message.get("jsonrpc") == "2.0"
+        and isinstance(message.get("method"), str)
+        and type(message.get("id", 0)) in (str, int))
+
+
 def _mcp_server_info() -> Json:
+    """Return the name and the version of this server."""
     return {"name": "hotenv", "version": __version__}
 
 
@@ -11237,6 +11297,7 @@ def _mcp_text(error: HotenvError) -> str:
 
 
 def _mcp_job(job: ShellJob) -> Json:
+    """Return a job as session_list describes it."""
     command = _shown(_shortened(job.command))
     row: Json = {"id": job.id, "command": command, "running": job.is_running}
     if job.exit_code is not None:
@@ -11246,6 +11307,7 @@ def _mcp_job(job: ShellJob) -> Json:
 
 def _check_arguments(schema: Json, arguments: Json) -> None:
     """Check the arguments of a tool against its schema; HotenvError 2 says what is wrong."""
+    import json
     for name in schema["required"]:
         if name not in arguments:
             raise _usage("the argument " + name + " is missing")
@@ -11254,13 +11316,13 @@ def _check_arguments(schema: Json, arguments: Json) -> None:
         if not expected:
             raise _usage("there is no argument " + _shown(name))
         if not _fits_schema(value, expected):
-            raise _usage(f"the argument {name} must be as in {expected}")
+            raise _usage(f"the argument {name} must fit {json.dumps(expected)}")
 
 
 def _fits_schema(value: Any, expected: Json) -> bool:
     """Is a value of the kind, and within the bounds, that a property's schema tells?"""
     kinds = {"string": (str,), "boolean": (bool,), "integer": (int,), "number": (int, float)}
-    if type(value) not in kinds[expected["type"]]:
+    if type(value) not in kinds[expected["type"]]:  # not isinstance(): True is an int there
         return False
     if "enum" in expected and value not in expected["enum"]:
         return False
@@ -11294,19 +11356,22 @@ def _serve_mcp(options: Namespace) -> NoReturn:
             _signal.signal(each, _signal.SIG_IGN)
         raise _McpEnd
 
-    for signum in _SESSION_ENDING:
-        _signal.signal(signum, end)
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, it would lose exit statuses
     try:
+        for signum in _SESSION_ENDING:
+            _signal.signal(signum, end)
         _read_mcp(server)
     except _McpEnd:
         pass
-    server.end()
+    except OSError as error:
+        raise _system_error(error, "cannot read stdin") from None
+    finally:
+        server.end()
     os._exit(0)  # a thread may still wait for a client that does not read
 
 
 def _mcp_remotes(definitions: Words) -> dict[str, str]:
-    """Return the commands that lead to remote shells, by the names that the agent knows."""
+    """Return the commands of --remote, by the names under which the agent asks for a shell."""
     remotes = {}
     for definition in definitions:
         name, _, command = definition.partition("=")
@@ -11317,16 +11382,20 @@ def _mcp_remotes(definitions: Words) -> dict[str, str]:
 
 
 def _read_mcp(server: _McpServer) -> None:
-    """Read messages until stdin ends; then give what has been asked, and is quick, its answer."""
+    """Read messages until stdin ends. Then wait a moment for calls that are not answered yet.
+
+    The beginning of a line that is too long is taken as a line, and refused because it is no JSON.
+    The rest of such a line is skipped.
+    """
     with open(0, "rb", closefd=False) as lines:
-        is_start = True
+        is_rest = False
         while True:
             line = lines.readline(_MCP_LINE_MAX)
             if not line:
                 break
-            if is_start and line.strip():
+            if not is_rest and line.strip():
                 server.take(line)
-            is_start = line.endswith(b"\n")  # of a line that is too long, the beginning is no JSON
+            is_rest = not line.endswith(b"\n")
     give_up = time.monotonic() + _MCP_LAST_ANSWERS
     while server.unanswered and time.monotonic() < give_up:
         time.sleep(0.01)

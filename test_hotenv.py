@@ -17893,7 +17893,7 @@ _MCP_WRONG_ARGUMENTS = [
     ("session_exec", {"session": "s1", "command": "x", "timeout": -1}, "86400"),
     ("session_exec", {"session": "s1", "command": "x", "timeout": 0}, "86400"),
     ("session_exec", {"session": "s1", "command": "x", "timeout": float("nan")}, "86400"),
-    ("session_exec", {"session": "s1", "command": "x", "timeout": "9"}, "number"),
+    ("session_exec", {"session": "s1", "command": "x", "timeout": "9"}, '"type": "number"'),
     ("session_exec", {"session": "s1", "command": "x", "timeout": True}, "number"),
     ("session_exec", {"session": "s1", "command": "x", "shell": "x"}, "no argument shell"),
     ("session_list", {"x": 1}, "no argument"),
@@ -18218,6 +18218,12 @@ def test_mcp_refuses_what_is_no_file(option, project):
     """A policy or an audit that is no plain file is refused, 8, before anything is served."""
     done = project.hotenv("mcp", option, "/etc")
     assert "/etc" in refusal(done, 8)
+
+
+def test_mcp_without_a_stdin_says_so(project):
+    """Where stdin is closed, `mcp` says that it cannot read it, and exits with 8."""
+    done = project.hotenv("mcp", stdin=None, preexec_fn=lambda: os.close(0))
+    assert "cannot read stdin" in refusal(done, 8)
 
 
 # ==== mcp: the official client ====================================================================
@@ -19516,6 +19522,14 @@ def test_closing_holds_up_nobody(project):
     host.begin("close", "session_close", session="s1")
     host.begin("list", "session_list")
     assert [host.receive()["id"] for _ in range(2)] == ["list", "close"]
+
+
+def test_policy_that_allows_all_is_not_told(project, tmp_path):
+    """The instructions say nothing of a policy without any rule."""
+    policy = tmp_path / "policy"
+    policy.write_text('{"deny": []}')
+    instructions = _AgentsHost(project, "--policy", str(policy)).ask("initialize")["instructions"]
+    assert instructions == _AgentsHost(project).ask("initialize")["instructions"]
 
 
 def test_policy_is_told_to_the_agent(project, tmp_path):
