@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     import re
     import socket
     import threading
-    from argparse import ArgumentParser, Namespace
+    from argparse import Action, ArgumentParser, Namespace
     from argparse import _ActionsContainer as OptionGroup
     from typing import Any, Callable, Container, Dict, Generator, Iterable, Iterator, List
     from types import FrameType, TracebackType
@@ -11402,12 +11402,13 @@ def _read_mcp(server: _McpServer) -> None:
 
 
 # ==== command line ================================================================================
-# The options, one function a command, and the help. _exit_status() prints an error and picks an
-# exit status. When main() returns, all work is done: a handler at exit only blocks signals.
+# The options, one function a command, and the help. main() has _exit_status(), of the room of the
+# process, print an error and pick the exit status. When main() returns, all work is done: a handler
+# at exit only blocks signals.
 
 
 class _CommandHelp:
-    """What the help says of a command: how it is called, what it does, and an example."""
+    """What the help says of a command: how it is called, what it does, an example, and more."""
 
     def __init__(self, usage: str, summary: str, example: str, more: str = "") -> None:
         self.usage = usage
@@ -11419,7 +11420,7 @@ class _CommandHelp:
 _COMMANDS = {
     "serve": _CommandHelp(
         "serve [options]",
-        "Hold the variables that stdin has in memory, for `hotenv run`.",
+        "Read variables from stdin, and hold them in memory for `hotenv run`.",
         "pass show deploy/env | hotenv serve --timeout 15m"),
     "run": _CommandHelp(
         "run [options] -- COMMAND [ARG...]",
@@ -11440,11 +11441,11 @@ _COMMANDS = {
         "hotenv status -q || echo 'no session'"),
     "stop": _CommandHelp(
         "stop [options]",
-        "End this directory's session; returns when its files are gone.",
+        "End this directory's session, and return when its files are gone.",
         "hotenv stop"),
     "hermetic": _CommandHelp(
         "hermetic [GUARDS] -- TARGET [ARG...]",
-        "Run a program without what the guards take: network, subprocesses, writes, native code.",
+        "Run a program without network, subprocesses, writes or native code, as the guards say.",
         "hotenv hermetic --no-network --trace -- pip download requests",
         more="What each guard holds: hotenv help hermetic"),
     "mcp": _CommandHelp(
@@ -11458,8 +11459,9 @@ _COMMANDS = {
         "  python3 ~/trusted/hotenv.py shellenv fish | source  # ~/.config/fish/config.fish"),
     "completion": _CommandHelp(
         "completion SHELL",
-        "Print the completion of an installed hotenv; shellenv prints it, too.",
-        "hotenv completion bash > ~/.local/share/bash-completion/completions/hotenv"),
+        "Print what a shell needs to complete the words of an installed hotenv.",
+        "hotenv completion bash > ~/.local/share/bash-completion/completions/hotenv",
+        more="`hotenv shellenv` prints the same behind its function."),
 }
 
 _INPUT_FORMATS = ["dotenv", "json", "nul"]
@@ -11467,7 +11469,7 @@ _DUMP_FORMATS = ["plain", "dotenv", "sh", "json", "nul", "names", "value"]
 _SHELLS = ["sh", "bash", "zsh", "fish"]
 _COMPLETED_SHELLS = ["bash", "zsh", "fish"]
 
-# What people type who know other tools, and what hotenv has for it.
+# Words of other tools that people type, and the words of hotenv that mean the same.
 _WORDS_OF_OTHERS = {
     "start": ["serve"],
     "up": ["serve"],
@@ -11510,7 +11512,8 @@ def _parser(command: str) -> ArgumentParser:
         add_help=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    # In a group of hotenv's: for each option of its own a parser looks up how wide the terminal is.
+    # The options go into a group, because that is faster: for each option that is added to a parser
+    # itself, argparse asks how wide the terminal is.
     options = parser.add_argument_group("options")
     options.add_argument("-h", "--help", action="store_true", help="show this help")
     add_options: dict[str, Callable[[OptionGroup], None]] = {
@@ -11530,7 +11533,7 @@ def _parser(command: str) -> ArgumentParser:
 
 
 def _parser_hints(command: str, message: str, known: Strings) -> list[str]:
-    """Return what to do about wrong words of a command."""
+    """Return what to do about a mistake that argparse has found in the words of a command."""
     import difflib
     unknown = message.partition("unrecognized arguments: ")[2]
     near = difflib.get_close_matches(unknown, known, 1)
@@ -11560,6 +11563,7 @@ def _list_of_names(text: str) -> Words:
 
 
 def _add_flag(options: OptionGroup, *names: str, help: str) -> None:
+    """Add an option that takes nothing."""
     options.add_argument(*names, action="store_true", help=help)
 
 
@@ -11576,55 +11580,60 @@ def _add_repeated(options: OptionGroup, option: str, takes: str, help: str) -> N
 
 
 def _add_name_option(options: OptionGroup, help: str) -> None:
+    """Add --name, which means another thing to `serve` than to those that ask."""
     options.add_argument("--name", metavar="NAME", help=help)
 
 
 def _add_session_options(options: OptionGroup) -> None:
     """Add the options of all commands that ask a session."""
-    _add_name_option(options, "the session of this name; else $HOTENV_NAME")
+    _add_name_option(options, "ask the session of this name (default: $HOTENV_NAME)")
     options.add_argument(
-        "--socket", metavar="PATH", help="the session at a socket; else $HOTENV_SOCKET, or .hotenv")
+        "--socket", metavar="PATH",
+        help="ask the session at this socket (default: $HOTENV_SOCKET, else .hotenv)")
     options.add_argument(
-        "--peer-uid", metavar="N", type=int, help="also trust a server of this user id")
+        "--peer-uid", metavar="N", type=int, help="also trust a server that runs as this user id")
 
 
 def _add_fill_option(options: OptionGroup) -> None:
+    """Add the option of the commands that start a session where there is none."""
     options.add_argument(
         "--fill", metavar="CMD",
-        help="without a session, start one with what CMD prints; else $HOTENV_FILL")
+        help="without a session, start one with what CMD prints (default: $HOTENV_FILL)")
 
 
 def _add_serve_options(options: OptionGroup) -> None:
     options.add_argument(
         "-t", "--timeout", metavar="DUR", type=_parse_duration,
-        help="end after so much idle time: 1h30m (default: $HOTENV_TIMEOUT, or 5m)")
+        help="end after this idle time, such as 1h30m (default: $HOTENV_TIMEOUT, else 5m)")
     options.add_argument(
         "--max-age", metavar="DUR", type=_parse_duration,
         help="end after this time in any case (default: $HOTENV_MAX_AGE)")
-    _add_name_option(options, "a second session beside the one without a name")
+    _add_name_option(options, "start a second session beside the one without a name")
     _add_flag(options, "-f", "--force", help="replace the session that is here")
     _add_flag(options, "--background", help="return as soon as requests are accepted")
     options.add_argument(
-        "--log", metavar="FILE", help="with --background: append the log (default: none)")
+        "--log", metavar="FILE", help="with --background: append the log to FILE (default: no log)")
     options.add_argument(
         "--format", metavar="FORMAT", choices=_INPUT_FORMATS, default="dotenv",
-        help="of the input: dotenv (default), json (one object), nul (as `env -0`)")
+        help="what stdin has: dotenv (default), json (one object), nul (as `env -0` prints)")
     _add_flag(options, "--empty", help="start a session even if stdin is empty")
     _add_flag(options, "--prompt", help="ask for each bare value `?text` on the terminal")
     one_of = options.add_mutually_exclusive_group()
     _add_flag(one_of, "-q", "--quiet", help="log no requests")
-    _add_flag(one_of, "-v", "--verbose", help="log all arguments: some hold secrets")
+    _add_flag(one_of, "-v", "--verbose", help="log all arguments: they may hold secrets")
 
 
 def _add_run_options(options: OptionGroup) -> None:
     _add_session_options(options)
     _add_fill_option(options)
-    _add_names(options, "--only", help="hand over these alone: NAME,PREFIX*,... (no boundary)")
-    _add_names(options, "--file", help="hand over these as files: each variable has a path")
+    _add_names(
+        options, "--only",
+        help="hand over only these: NAME,PREFIX*,... (the command can still ask for all)")
+    _add_names(options, "--file", help="hand over these as files: each variable holds a path")
     _add_flag(options, "--isolated", help="start from an allowlist (PATH, HOME, TERM, ...)")
     options.add_argument(
         "--pass", dest="passed", metavar="NAMES", type=_list_of_names, action="extend", default=[],
-        help="with --isolated: these of your variables, too")
+        help="with --isolated: also keep these of your variables")
     _add_repeated(
         options, "--define", "NAME=VALUE", help="set a variable that is no secret: `ps` shows it")
     _add_repeated(options, "--bin", "DIR", help="put a directory before PATH")
@@ -11638,7 +11647,7 @@ def _add_run_options(options: OptionGroup) -> None:
 def _add_dump_options(options: OptionGroup) -> None:
     _add_session_options(options)
     _add_fill_option(options)
-    _add_names(options, "--only", help="print these alone: NAME,PREFIX*,...")
+    _add_names(options, "--only", help="print only these: NAME,PREFIX*,...")
     one_of = options.add_mutually_exclusive_group()
     one_of.add_argument(
         "--format", metavar="FORMAT", choices=_DUMP_FORMATS, default="plain",
@@ -11656,27 +11665,28 @@ def _add_mask_options(options: OptionGroup) -> None:
 
 def _add_status_options(options: OptionGroup) -> None:
     _add_session_options(options)
-    _add_flag(options, "--all", help="all of yours, the dead ones too")
+    _add_flag(options, "--all", help="show all your sessions, the dead ones too")
     one_of = options.add_mutually_exclusive_group()
     _add_flag(one_of, "--json", help="print JSON; times are seconds since 1970, or null")
-    _add_flag(one_of, "-q", "--quiet", help="print nothing: the exit status says it")
+    _add_flag(one_of, "-q", "--quiet", help="print nothing: the exit status is the answer")
 
 
 def _add_stop_options(options: OptionGroup) -> None:
     _add_session_options(options)
-    _add_flag(options, "--all", help="all of yours; clears what dead ones left")
+    _add_flag(options, "--all", help="end all your sessions, and remove what dead ones left")
 
 
 def _add_mcp_options(options: OptionGroup) -> None:
     _add_session_options(options)
     options.add_argument(
-        "--policy", metavar="FILE", help='{"allow": [...], "deny": [...]}: first words; advisory')
+        "--policy", metavar="FILE",
+        help='{"allow": [...], "deny": [...]}, for first words of commands; only advice')
     options.add_argument(
         "--audit", metavar="FILE", help="append a JSON line at the start and end of each command")
     _add_repeated(
         options, "--remote", "NAME=CMD",
         help="let the agent open a shell by CMD, such as `ssh -T host`")
-    _add_names(options, "--only", help="give the agent these alone: NAME,PREFIX*,...")
+    _add_names(options, "--only", help="give the agent only these: NAME,PREFIX*,...")
     _add_names(options, "--no-mask", help="let these values be seen: NAME,PREFIX*,...")
 
 
@@ -11714,7 +11724,7 @@ def _command(argv: Words) -> int:
 
 
 def _run_command(name: str, words: Words) -> int:
-    """Run a command with the words behind it."""
+    """Run the command of this name with the words behind it; returns an exit status."""
     own, target = _split_at_dashes(words)
     if "-h" in own or "--help" in own:
         _write(1, _parser(name).format_help())
@@ -11722,7 +11732,9 @@ def _run_command(name: str, words: Words) -> int:
     if name in ("run", "hermetic"):
         if not target:
             raise _without_target(name, own)
-        return _run(own, target) if name == "run" else _hermetic(own, target)
+        if name == "run":
+            return _run(own, target)
+        return _hermetic(own, target)
     commands: dict[str, Callable[[Namespace], int]] = {
         "serve": _serve,
         "dump": _dump,
@@ -11756,7 +11768,7 @@ def _without_target(name: str, own: Words) -> HotenvError:
 
 
 def _meant(argv: Words) -> list[str]:
-    """Return the hint for words that begin with no command."""
+    """Return hints for words that begin with no command: what the user may have meant."""
     import difflib
     name, rest = argv[0], argv[1:]
     if name in ("--name", "--socket") and len(rest) >= 2 and rest[1] in _COMMANDS:
@@ -11964,7 +11976,9 @@ def _near_names(pattern: str, snapshot: Env) -> list[str]:
     typed = pattern.rstrip("*").lower()
     alike = {}
     for name in snapshot:
-        compared = name[:len(typed)] if pattern.endswith("*") else name
+        compared = name
+        if pattern.endswith("*"):
+            compared = name[:len(typed)]
         alike[compared.lower()] = name
     near = [alike[each] for each in difflib.get_close_matches(typed, alike, 3)]
     if near:
@@ -12013,14 +12027,17 @@ def _dump(options: Namespace) -> int:
 
 
 def _plain_line(name: str, value: str) -> str:
+    """Return the line of --format plain."""
     return f"{name}={value}\n"
 
 
 def _nul_entry(name: str, value: str) -> str:
+    """Return the entry of --format nul, as `env -0` prints it."""
     return f"{name}={value}\0"
 
 
 def _name_line(name: str, value: str) -> str:
+    """Return the line of --format names."""
     if "\n" in name:
         raise _cannot_carry("names", name)
     return name + "\n"
@@ -12047,6 +12064,7 @@ def _dotenv_line(name: str, value: str) -> str:
 
 
 def _dump_json(env: Env) -> str:
+    """Return the variables as one object of JSON."""
     import json
     for name, value in env.items():
         if not _is_text(name + value):
@@ -12064,6 +12082,7 @@ def _is_text(value: str) -> bool:
 
 
 def _cannot_carry(form: str, name: str) -> HotenvError:
+    """Return the error for a variable that a format has no way to write."""
     return _usage(
         f"dump: {form} cannot carry {_shown(name)}", "leave it out by --only, or --format nul")
 
@@ -12072,7 +12091,7 @@ def _cannot_carry(form: str, name: str) -> HotenvError:
 
 
 def _mask(options: Namespace) -> int:
-    """Copy stdin to stdout with the values hidden; or with --check, say where values are."""
+    """Copy stdin to stdout with the values hidden, or with --check say where values are."""
     _harden()  # a core of this process would hold the values
     snapshot = _fetch_or_fill("dump", [], options)
     _chosen(snapshot, options.no_mask, "--no-mask")  # a name that the session lacks is a mistake
@@ -12123,7 +12142,7 @@ def _write_all_or_end(data: bytes) -> None:
 
 
 def _status(options: Namespace) -> int:
-    """Say what can be told of a session, or of all."""
+    """Print what can be told of a session, or of all."""
     import json
     if options.all:
         return _status_of_all(options)
@@ -12145,7 +12164,7 @@ def _status(options: Namespace) -> int:
 
 
 def _status_of_all(options: Namespace) -> int:
-    """Say what can be told of every session of this user, also of the dead ones."""
+    """Print what can be told of every session of this user, also of the dead ones."""
     import json
     _refuse_with_all(options)
     found = [_status_of(session, options.peer_uid) for session in _all_sessions()]
@@ -12245,15 +12264,15 @@ def _remove_marker_of(session: _Session) -> None:
 
 
 def _markers_here(name: str) -> list[_Marker]:
-    """Return the markers of this directory, and the nearest of the session that has this name."""
+    """Return the nearest marker of the session of this name, and the markers of this directory."""
     markers = []
     try:
         nearest = _Marker.find(name)
         if nearest:
             markers.append(nearest)
         for entry in sorted(os.listdir(".")):
-            kind, dot, session = entry[1:].partition(".")
-            if "." + kind == MARKER and (not dot or "." not in session):
+            is_named = entry.startswith(MARKER + ".") and entry.count(".") == 2
+            if entry == MARKER or is_named:
                 markers.append(_Marker(entry, absolute_path=os.path.abspath(entry)))
     except (HotenvError, OSError):
         pass  # this directory was removed, or cannot be listed
@@ -12309,18 +12328,24 @@ def _shellenv(options: Namespace) -> int:
 # A shell completes hotenv's words without a start of Python: the text below is made once, from the
 # parsers, and the shell keeps it. Behind `--` a shell completes as it does for the command there.
 
-_COMPLETES_FILES = {"FILE", "PATH"}  # what an option takes, as the help calls it
-_COMPLETES_DIRECTORIES = {"DIR"}
+_COMPLETES_FILES = {"FILE", "PATH"}  # what the help calls the value of an option that takes a file
+_COMPLETES_DIRECTORIES = {"DIR"}  # the same for a directory
+
+
+def _help_of(action: Action) -> str:
+    """Return what the help says of an option, or '' if the help leaves the option out."""
+    import argparse
+    if not action.help or action.help == argparse.SUPPRESS:
+        return ""
+    return action.help % {"choices": ", ".join(action.choices or ())}
 
 
 class _Completed:
     """An option as a completion sees it."""
 
-    def __init__(self, action: Any) -> None:
+    def __init__(self, action: Action) -> None:
         self.names: Words = list(action.option_strings)
-        self.help = ""
-        if action.help and action.help != "==SUPPRESS==":
-            self.help = action.help % {"choices": ", ".join(action.choices or ())}
+        self.help = _help_of(action)
         self.takes_value = action.nargs != 0
         self.needs_equals = action.nargs == "?"  # as --fs-readonly, whose value may be missing
         self.choices: Words = list(action.choices or ())
@@ -12519,10 +12544,12 @@ def _zsh_specifications(option: _Completed) -> list[str]:
 
 
 def _zsh_quoted(text: str) -> str:
+    """Return a text as one word of zsh, whatever it holds."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _first_sentence(text: str) -> str:
+    """Return a text up to its first full stop or colon."""
     return text.replace(": ", ". ").partition(". ")[0].rstrip(".")
 
 
@@ -12586,6 +12613,7 @@ def _fish_line(condition: str, option: _Completed) -> str:
 
 
 def _fish_quoted(text: str) -> str:
+    """Return a text as one word of fish, whatever it holds."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
@@ -12593,7 +12621,7 @@ def _fish_quoted(text: str) -> str:
 # -- the man page ----------------------------------------------------------------------------------
 #
 # `hotenv help --man` prints a page in the language of man(7). The options come from the parsers,
-# and the rest from the topics of the help. So the page cannot say anything else than the help does.
+# and most of the rest from the topics of the help. So the page agrees with the help.
 
 _MANUAL_SECTIONS = {  # the topics, in the order of the page, and the heading of each
     "sessions": "SESSIONS",
@@ -12656,9 +12684,11 @@ def _topic_parts(text: str) -> list[_TopicPart]:
             kind = "item"
             term, _, content = content.partition("  ")
             parts.append(_TopicPart(kind, term))
-        elif kind != "item" or not indent:
+        elif kind != "item" or not indent:  # any other line belongs to the item
             previous = kind
-            kind = "literal" if indent else "text"
+            kind = "text"
+            if indent:
+                kind = "literal"
             if kind != previous:
                 parts.append(_TopicPart(kind))
         if kind == "literal":
@@ -12696,7 +12726,8 @@ def _manual_command(command: str) -> Words:
     about = _COMMANDS[command]
     lines = [".SS " + _manual_text(about.usage), _manual_text(about.summary)]
     for action in _parser(command)._actions:
-        if not action.help or action.help == "==SUPPRESS==":
+        told = _help_of(action)
+        if not told:
             continue
         names = ", ".join([f"\\fB{_manual_text(name)}\\fR" for name in action.option_strings])
         value = ""
@@ -12704,7 +12735,6 @@ def _manual_command(command: str) -> Words:
             value = f"[=\\fI{action.metavar}\\fR]"
         elif action.nargs != 0:
             value = f" \\fI{action.metavar}\\fR"
-        told = action.help % {"choices": ", ".join(action.choices or ())}
         lines += [".TP", (names + value).strip(), _manual_text(told)]
     examples = [line.strip() for line in about.example.split("\n")]
     lines += [".PP", "Example:", *_manual_literal(examples)]
@@ -12739,15 +12769,21 @@ def _manual_text(text: str) -> str:
     for place, piece in enumerate(text.split("`")):
         escaped = _manual_escaped(piece)
         shown.append(f"\\fB{escaped}\\fR" if place % 2 else escaped)
-    line = "".join(shown)
-    return "\\&" + line if line[:1] in (".", "'") else line
+    return _manual_line("".join(shown))
 
 
 def _manual_escaped(text: str) -> str:
     """Return text whose characters mean nothing to man(7)."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     escaped = escaped.replace("`", "\\(ga").replace("^", "\\(ha").replace("~", "\\(ti")
-    return "\\&" + escaped if escaped[:1] in (".", "'") else escaped
+    return _manual_line(escaped)
+
+
+def _manual_line(line: str) -> str:
+    """Return a line that man(7) does not take for a request, which begins with `.` or `'`."""
+    if line.startswith((".", "'")):
+        return "\\&" + line
+    return line
 
 
 # -- help ------------------------------------------------------------------------------------------
@@ -12783,14 +12819,14 @@ everyday:
   status                say whether there is a session, and until when
   stop                  end the session
   dump                  print what it holds
-  mask < LOG            hide its values in any text
+  mask < LOG            hide the session's values in any text
 
 advanced:
   hermetic -- TARGET... run a program without network, subprocesses or writes
   mcp                   give an agent shells with the secrets, masked
   shellenv, completion  a shell function that starts fast; words for the Tab key
   help TOPIC            exit, environment, sessions, dotenv, masking, mcp,
-                        hermetic, or a command; help --man is a man page
+                        hermetic, or a command; help --man prints a man page
   version               also --version
 
 What the exit codes mean: hotenv help exit
@@ -12824,18 +12860,16 @@ If the command of --fill fails, the exit code is 3 or 4, as it is without
 """,
     "environment": r"""Variables that hotenv reads. An option of the same meaning wins.
 
-  HOTENV_NAME       Which session is meant, as --name says it.
-  HOTENV_SOCKET     The socket of the session that is asked, as --socket says
-                    it. It wins over HOTENV_NAME and over every marker, also
-                    for `stop`. `serve` ignores it.
-  HOTENV_FILL       A command for `sh -c` that asks your store. `run`, `dump`
-                    and `mask` start a session with what it prints if there is
-                    none. It is the same as --fill. No file of a project can
-                    set it.
-  HOTENV_TIMEOUT    The idle time of new sessions, as `serve --timeout` says
-                    it.
-  HOTENV_MAX_AGE    The greatest age of new sessions, as `serve --max-age` says
-                    it.
+  HOTENV_NAME       The name of the session that is meant, like --name.
+  HOTENV_SOCKET     The socket of the session that is asked, like --socket. It
+                    wins over HOTENV_NAME and over every marker, also for
+                    `stop`. `serve` ignores it.
+  HOTENV_FILL       A command for `sh -c` that asks your store, like --fill. If
+                    there is no session, `run`, `dump` and `mask` start one
+                    with what the command prints. No file of a project can set
+                    this variable.
+  HOTENV_TIMEOUT    The idle time of new sessions, like `serve --timeout`.
+  HOTENV_MAX_AGE    The maximum age of new sessions, like `serve --max-age`.
   XDG_RUNTIME_DIR   Sockets lie below it, in hotenv/. If it is not set, or if
                     it is not yours, they lie in /tmp/hotenv-UID/.
   HERMETIC_FLAGS    Guards, as options: "--no-network --trace".
@@ -12844,24 +12878,29 @@ If the command of --fill fails, the exit code is 3 or 4, as it is without
   PATH              Where commands are found. `run` looks in the PATH that the
                     command will have.
 
-An empty variable counts as one that is not set. The three HERMETIC variables
-count for `hermetic`, and for a `run` that has a guard among its options.
+An empty variable counts as one that is not set, except PATH, in which an empty
+name is the current directory. The three HERMETIC variables count for
+`hermetic`, and for a `run` that has a guard among its options.
 
 Variables that hotenv sets for what it runs:
 
   HOTENV_GUARDS  The guards, for the children of a guarded program. A guarded
                  Python puts it back for each child.
-  PYTHONPATH     Begins with the directory from which a guarded Python loads
-                 its guards.
+  PYTHONPATH     Under guards, begins with the directory from which a guarded
+                 Python loads them.
+  RES_OPTIONS    Under --allow-domain, has `use-vc` at its end for a guarded
+                 Python: names are then looked up by TCP.
+  HOTENV_SHELL   A mark in the shells of `mcp` and ShellSession. By this mark
+                 hotenv finds what such a shell has started.
 
-`run` adds nothing else. A command's environment is made in this order, and
-what comes later wins: your own variables (with --isolated, an allowlist of
-them), the session's, --define, --bin.
+`run` without guards sets none of these. A command's environment is made in
+this order, and what comes later wins: your own variables (with --isolated, an
+allowlist of them), the session's, --define, --bin.
 """,
     "sessions": r"""A session is one process that holds the variables of one directory. It ends
-after 5 idle minutes (`serve --timeout`), at its greatest age (--max-age), by
+after 5 idle minutes (`serve --timeout`), at its maximum age (--max-age), by
 `stop`, or when it is killed. Each run, dump and mask resets the idle timer.
-`status` does not. Time in which the machine sleeps counts.
+`status` does not. Time during which the machine sleeps counts.
 
 `serve` writes a marker, .hotenv, into the current directory. The other
 commands take the nearest marker upward. --socket and HOTENV_SOCKET name a
@@ -12888,15 +12927,15 @@ read it as often as they like, and it is gone when they are (Linux only). A
 program that closes the files that it inherits cannot read it: `ssh -i` is one,
 and `ssh-add` works. A daemon that outlives the command cannot read it, either.
 
-A container can have one socket, and no more:
+To let a container use a session, mount the session's socket:
     SOCKET=$(cut -d= -f2- .hotenv)
     docker run --rm -v "$SOCKET:/s.sock" \
         -v "$PWD/hotenv.py:/hotenv.py:ro" python:3 python3 /hotenv.py \
         run --socket /s.sock --peer-uid "$(id -u)" -- ./test.sh
 
 For another host, ssh forwards the socket into a directory there that is yours
-alone. Put your home directory there in place of /home/me. End the session
-where it was started, not there:
+alone. Write your home directory on that host in place of /home/me. End the
+session where it was started, not there:
     ssh host 'mkdir -p -m 700 ~/.hotenv-far && rm -f ~/.hotenv-far/s.sock'
     ssh -o ExitOnForwardFailure=yes \
         -R /home/me/.hotenv-far/s.sock:"$SOCKET" host
@@ -12935,11 +12974,11 @@ With --prompt, a bare value `?text` is a question on the terminal. A `?` alone
 asks by the variable's name:
     DB_PASSWORD=?Password of staging
 
-One malformed line refuses the whole input, with exit code 7. Malformed are a
-name without `=` (except `export NAME` after NAME was set), a quote that never
-ends, text behind a closing quote, an odd ${, NUL, and bytes that are no UTF-8.
-All references together may make at most 64 MiB. An error names the place, and
-never shows a value.
+If one line is malformed, the whole input is refused, with exit code 7. These
+are malformed: a name without `=` (except `export NAME` after NAME was set), a
+quote that never ends, text behind a closing quote, an odd ${, NUL, and bytes
+that are not UTF-8. All references together may make at most 64 MiB. An error
+names the place, and never shows a value.
 
 --format json takes one object of strings, numbers and booleans. --format nul
 takes what `env -0` prints. `dump --format dotenv`, json and nul print what
@@ -12963,33 +13002,34 @@ and shells quote it; as Python's repr shows it. Of a value with several lines,
 each line of 8 or more characters is found, too. A value of 4 to 7 characters
 is found as a whole word only.
 
-`mcp` and ShellSession also hide secrets of your own environment that no
-session holds: variables whose names look secret ([hidden:GITHUB_TOKEN]), and
-values in the form of a known token, such as ghp_..., AKIA... or a private key
-([hidden:token]).
+`run --mask`, `mcp` and ShellSession also hide secrets of your own environment
+that no session holds: variables whose names look secret
+([hidden:GITHUB_TOKEN]), and values in the form of a known token, such as
+ghp_..., AKIA... or a private key ([hidden:token]).
 
 What is not found: a piece of a value, its reverse, compressed or encrypted
-text, one character a line, upper-case hex, most wrapped base64, and all that
+text, one character a line, upper-case hex, most wrapped base64, and whatever
 nobody has thought of. Masking prevents accidents. It does not stop intent.
 
 Output comes at once, except for what may be the beginning of a value. What a
 background process prints after the command has ended is lost.
 
-Not masked, but named on stderr, are values of up to 3 characters, numbers of
-up to 5 digits, the variables of --isolated's allowlist (HOME, PATH), and these
-everyday words, in upper and lower case. --no-mask NAMES leaves out others.
+These are not masked: values of up to 3 characters, numbers of up to 5 digits,
+the variables of --isolated's allowlist (HOME, PATH), and the everyday words
+below, in upper and lower case. `run --mask` names such variables on stderr, and
+`mcp` names them to the agent. --no-mask NAMES leaves others unmasked, too.
 """ + _everyday_words(),
     "mcp": r"""`hotenv mcp` speaks the Model Context Protocol on stdin and stdout. It gives an
 agent shells in which the session's secrets are set. In all that the agent
 sees, each value is replaced by [hidden:NAME].
 
-Start a session in the project first. Each call of the agent counts as a use,
-so give the session a greatest age:
+Start a session in the project first. Each call that uses a shell is a use of
+the session, so give the session a maximum age:
     pass show deploy/env | hotenv serve --background --max-age 8h
 
-If there is no session, a client that can ask its user does so: start one in a
-terminal, then accept. When the session ends, the next call closes the agent's
-shells.
+If there is no session, a client that can ask questions asks you to start one.
+Start it in a terminal, then accept. When a session has ended, the next call
+that needs it closes the agent's shells.
 
 Claude Code:
     claude mcp add hotenv -- python3 hotenv.py mcp
@@ -13006,7 +13046,7 @@ Claude Desktop, Cursor, Gemini CLI. (VS Code has "servers" in place of
                      {"deny": ["sudo"]}, or both in one object. The names are
                      compared with the first word of every simple command. What
                      is unclear, such as $CMD or backticks, is refused. A
-                     policy is advice: make and $((x)) run anything.
+                     policy is only advice: make and $((x)) can run anything.
   --audit FILE       A line of JSON at the start and the end of each command:
                      who asked, where it ran, and what came out, masked. Only
                      you can read the file. A command whose start cannot be
@@ -13021,8 +13061,8 @@ The tools:
   session_open   Opens a shell, here or at a remote, and names its secrets.
   session_exec   Runs a command. A result has at most 20,000 characters, unless
                  "max_output" asks for more. With "background" the command is a
-                 job, and the call returns at once. With "terminal", too, the
-                 job has a terminal.
+                 job, and the call returns at once. With "terminal" as well,
+                 the job has a terminal.
   session_read   Reads the output of a job, or the rest of a long result (of
                  the last 16 MiB). It can look for a pattern, and wait for it.
   session_write  Sends text to a job, or a secret by its name. So an agent
@@ -13034,7 +13074,7 @@ The tools:
   session_close  Closes a shell, and ends all that runs in it.
 
 A command has an empty stdin and no terminal. After 30 seconds, or its own
-"timeout", it gets a Ctrl-C. If it is there two seconds later, it is killed
+"timeout", it gets a Ctrl-C. If it still runs two seconds later, it is killed
 with its shell. A new shell then takes over the directory and the exports, and
 the result says shell_restarted. What moves away on purpose (docker, a tmux
 server) outlives its shell.

@@ -11022,9 +11022,11 @@ def test_exit_topic_has_every_code(session):
 
 
 def test_environment_topic_has_every_variable(session):
-    """`help environment` explains every variable that hotenv reads."""
+    """`help environment` explains every variable that hotenv reads or sets."""
     reads = r"""(?:environ(?:\.get\(|\[)|_duration_of_variable\()"([A-Z_]+)\""""
-    variables = set(re.findall(reads, HOTENV.read_text(encoding="utf-8")))
+    source = HOTENV.read_text(encoding="utf-8")
+    variables = {*re.findall(reads, source), *hotenv._HOOK_NAMES, "HOTENV_SHELL"}
+    assert "HOTENV_SHELL" in source
     assert variables >= {"HOTENV_SOCKET", "HOTENV_FILL", "HOTENV_TIMEOUT", "HERMETIC_FLAGS"}
     topic = _cli_help(session, "help", "environment")
     assert [name for name in sorted(variables) if name not in topic] == []
@@ -21996,6 +21998,15 @@ def test_stop_ends_the_session_of_its_name(project):
     assert called(project, "stop", "--name", "prod").returncode == 0
     assert os.listdir(str(project.dir)) == [".hotenv"]
     assert project.dump() == {b"A": b"plain"}
+
+
+def test_stop_all_looks_at_markers_alone(tmp_path, monkeypatch):
+    """`stop --all` takes no file for a marker whose name only ends as a marker's does."""
+    for name in [".hotenv", ".hotenv.prod", "_hotenv", "xhotenv.prod", ".hotenv.new.0123abcd"]:
+        (tmp_path / name).write_text("socket=/no/such\n")
+    monkeypatch.chdir(tmp_path)
+    markers = {os.path.basename(marker.absolute_path) for marker in hotenv._markers_here("")}
+    assert markers == {".hotenv", ".hotenv.prod"}
 
 
 def test_stop_all_ends_named_sessions(project):
