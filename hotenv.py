@@ -10644,7 +10644,7 @@ class _McpShell:
         self.session: ShellSession | None = None  # once it is open
         self.path = ""  # of the socket of the hotenv session behind it, once that is known
         self.thread = ThreadPoolExecutor(1)  # does the shell's work in order of arrival
-        self.is_closed = False
+        self.is_closed = False  # whether it is ending, or has ended
 
 
 class _McpQuestion:
@@ -11077,9 +11077,9 @@ class _McpServer:
         return fetch("run", ["mcp", call.tool], shell.path, peer_uid=options.peer_uid)
 
     def _session_of(self, call: _McpCall, shell: _McpShell) -> ShellSession:
-        """Return the open shell of a call. Each call is a use of the hotenv session."""
+        """Return the open shell of a call, which is a use of the hotenv session."""
         if not shell.session:
-            raise HotenvError(EXIT_SYSTEM, "it could not be opened")
+            raise HotenvError(EXIT_SYSTEM, "that session is not open")
         self._use(call, shell)
         if call.request.client.name:
             shell.session.audit_fields["client"] = call.request.client.name
@@ -11324,13 +11324,14 @@ def _fits_schema(value: Any, expected: Json) -> bool:
     kinds = {"string": (str,), "boolean": (bool,), "integer": (int,), "number": (int, float)}
     if type(value) not in kinds[expected["type"]]:  # not isinstance(): True is an int there
         return False
-    if "enum" in expected and value not in expected["enum"]:
-        return False
+    # Of two numbers, `not a >= b` is not `a < b`: NaN is within no bounds.
     if "minimum" in expected and not value >= expected["minimum"]:
         return False
     if "exclusiveMinimum" in expected and not value > expected["exclusiveMinimum"]:
         return False
-    return not ("maximum" in expected and not value <= expected["maximum"])
+    if "maximum" in expected and not value <= expected["maximum"]:
+        return False
+    return "enum" not in expected or value in expected["enum"]
 
 
 class _McpEnd(Exception):
@@ -11363,8 +11364,6 @@ def _serve_mcp(options: Namespace) -> NoReturn:
         _read_mcp(server)
     except _McpEnd:
         pass
-    except OSError as error:
-        raise _system_error(error, "cannot read stdin") from None
     finally:
         server.end()
     os._exit(0)  # a thread may still wait for a client that does not read
@@ -11382,23 +11381,31 @@ def _mcp_remotes(definitions: Words) -> dict[str, str]:
 
 
 def _read_mcp(server: _McpServer) -> None:
-    """Read messages until stdin ends. Then wait a moment for calls that are not answered yet.
-
-    The beginning of a line that is too long is taken as a line, and refused because it is no JSON.
-    The rest of such a line is skipped.
-    """
-    with open(0, "rb", closefd=False) as lines:
-        is_rest = False
-        while True:
-            line = lines.readline(_MCP_LINE_MAX)
-            if not line:
-                break
-            if not is_rest and line.strip():
-                server.take(line)
-            is_rest = not line.endswith(b"\n")
+    """Read messages until stdin ends. Then wait a moment for calls that are not answered yet."""
+    for line in _mcp_lines():
+        server.take(line)
     give_up = time.monotonic() + _MCP_LAST_ANSWERS
     while server.unanswered and time.monotonic() < give_up:
         time.sleep(0.01)
+
+
+def _mcp_lines() -> Iterator[bytes]:
+    """Yield the lines of stdin that are not blank.
+
+    Of a line that is too long, only the beginning comes, which is then refused as no JSON.
+    """
+    try:
+        with open(0, "rb", closefd=False) as stdin:
+            is_rest = False
+            while True:
+                line = stdin.readline(_MCP_LINE_MAX)
+                if not line:
+                    return
+                if not is_rest and line.strip():
+                    yield line
+                is_rest = not line.endswith(b"\n")
+    except OSError as error:
+        raise _system_error(error, "cannot read stdin") from None
 
 
 # ==== command line ================================================================================
