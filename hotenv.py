@@ -11799,7 +11799,7 @@ def _meant(argv: Words) -> list[str]:
         elif near:
             meant = [near[0], *rest]
         else:
-            return [f"there are {', '.join(_COMMANDS)}", f"see: {_invocation()} --help"]
+            return [f"the commands are {', '.join(_COMMANDS)}", f"see: {_invocation()} --help"]
     has_option = len(meant) > 1 and meant[1].startswith("-")
     if meant[0] == "run" and not has_option:
         meant.insert(1, "--")
@@ -11820,7 +11820,8 @@ def _help(words: Words) -> int:
     if topic in _COMMANDS:
         return _run_command(topic, ["--help"])
     known = ", ".join(dict.fromkeys([*_TOPICS, *_COMMANDS]))
-    raise _usage(f"help: nothing about {_shown(topic)}", "there are " + known)
+    raise _usage(
+        f"help: there is nothing about {_shown(topic)}", "the topics and commands are " + known)
 
 
 # -- run and hermetic ------------------------------------------------------------------------------
@@ -12183,7 +12184,7 @@ def _status_of_all(options: Namespace) -> int:
     else:
         _write(1, "\n".join([_status_text(status) for status in found]))
     if not is_any_live:
-        raise HotenvError(EXIT_NO_SESSION, "no session of yours is live")
+        raise HotenvError(EXIT_NO_SESSION, "you have no live session")
     return 0
 
 
@@ -12191,7 +12192,8 @@ def _refuse_with_all(options: Namespace) -> None:
     """Refuse --all with an option that names one session."""
     for option, value in (("--socket", options.socket), ("--name", options.name)):
         if value is not None:
-            raise _usage(f"--all means every session, and {option} names one", "take either")
+            raise _usage(
+                f"--all means every session, and {option} names one", "give one of the two")
 
 
 def _status_text(status: _Status) -> str:
@@ -12259,7 +12261,10 @@ def _stop(options: Namespace) -> int:
         _clear_dead(session)
         _remove_marker_of(session)
     if os.isatty(2):
-        _say("the session has ended" if has_ended else "the session had ended already")
+        said = "the session has ended"
+        if not has_ended:
+            said = "the session had ended already"
+        _say(said)
     return 0
 
 
@@ -12295,7 +12300,7 @@ def _stop_all(options: Namespace) -> int:
         if path is not None and path not in [session.path for session in sessions]:
             sessions.append(_Session(path, marker=marker))
     if not sessions:
-        raise HotenvError(EXIT_NO_SESSION, "no session of yours is left: nothing to stop")
+        raise HotenvError(EXIT_NO_SESSION, "you have no session: there is nothing to stop")
     status = 0
     for session in sessions:
         try:
