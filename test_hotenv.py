@@ -18006,6 +18006,17 @@ def test_mcp_shells_end_with_the_hotenv_session(mcp):
     assert mcp.tool("session_list")["sessions"] == []
 
 
+def test_mcp_tells_that_a_session_does_not_answer(mcp):
+    """A session that is stopped has not ended, and the agent is not told that it has."""
+    os.kill(mcp.server.pid, signal.SIGSTOP)
+    try:
+        told = mcp.exec("true")
+    finally:
+        os.kill(mcp.server.pid, signal.SIGCONT)
+    assert "has ended, or does not answer" in told
+    assert mcp.tool("session_list") == {"sessions": []}
+
+
 def test_mcp_needs_a_hotenv_session(mcp):
     """Without a hotenv session none can be opened, and the agent is told how one is started."""
     assert ended(mcp.server, signal.SIGTERM) == 0
