@@ -11547,8 +11547,8 @@ def _parser_hints(command: str, message: str, known: Strings) -> list[str]:
     if near:
         return ["did you mean " + near[0] + "?"]
     hints = []
-    if command == "dump" and unknown and not unknown.startswith("-"):
-        hints.append("for one variable: dump --only " + _shown(unknown.split()[0]))
+    if command == "dump" and unknown.strip() and not unknown.startswith("-"):
+        hints.append("for one variable: dump --only " + _quoted(unknown.split()[0]))
     if command in ("serve", "mask"):
         file = "secrets.env"
         if unknown and not unknown.startswith("-"):
@@ -11767,7 +11767,7 @@ def _without_target(name: str, own: Words) -> HotenvError:
     """Return the error for a `run` or a `hermetic` that does not say what to run."""
     typed = "[options] -- COMMAND..."
     if own and not own[0].startswith("-"):
-        typed = " ".join(map(_shown, ["--", *own]))
+        typed = " ".join(map(_quoted, ["--", *own]))
     code = _EXIT_HERMETIC if name == "hermetic" else EXIT_USAGE
     return HotenvError(
         code, f"{name}: what to run goes behind `--`, and options before it",
@@ -11779,8 +11779,7 @@ def _meant(argv: Words) -> list[str]:
     import difflib
     name, rest = argv[0], argv[1:]
     if name in ("--name", "--socket") and len(rest) >= 2 and rest[1] in _COMMANDS:
-        meant = [rest[1], name, rest[0], *rest[2:]]
-        return [f"did you mean `{' '.join(map(_shown, [_invocation(), *meant]))}`?"]
+        return [_did_you_mean([rest[1], name, rest[0], *rest[2:]])]
     has_name = bool(rest) and not rest[0].startswith("-")
     if name == "get":
         variable = rest[0] if has_name else "NAME"
@@ -11803,7 +11802,13 @@ def _meant(argv: Words) -> list[str]:
     has_option = len(meant) > 1 and meant[1].startswith("-")
     if meant[0] == "run" and not has_option:
         meant.insert(1, "--")
-    return [f"did you mean `{' '.join(map(_shown, [_invocation(), *meant]))}`?"]
+    return [_did_you_mean(meant)]
+
+
+def _did_you_mean(words: Words) -> str:
+    """Return the hint with a command line of hotenv's, as a shell takes it."""
+    line = " ".join([_invocation(), *map(_quoted, words)])
+    return f"did you mean `{line}`?"
 
 
 def _help(words: Words) -> int:

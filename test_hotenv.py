@@ -9770,6 +9770,7 @@ _CLI_MISTAKES = [
     (["--", "env"], "run -- env"),
     (["/bin/ls"], "run -- /bin/ls"),
     (["sh", "-c", "ls"], "run -- sh"),
+    (["sh", "-c", "echo a; ls"], "run -- sh -c 'echo a; ls'"),
     (["./here.sh", "-f"], r"run -- \./here\.sh"),
     (["./no-such.sh"], r"run -- \./no-such\.sh"),
     # serve
@@ -9790,6 +9791,7 @@ _CLI_MISTAKES = [
     (["run"], "run .*-- COMMAND"),
     (["run", "--"], "run .*-- COMMAND"),
     (["run", "true"], "hotenv run -- true"),
+    (["run", "sh", "-c", "echo a; ls"], "run -- sh -c 'echo a; ls'"),
     (["run", "extra", "--", "true"], "extra"),
     (["run", "--only", "A", "env"], r"-- COMMAND"),
     (["run", "--socket"], "-- COMMAND"),
@@ -9807,6 +9809,7 @@ _CLI_MISTAKES = [
     (["run", "--trace", "--", "true"], "guard"),
     # the others
     (["dump", "extra"], "extra"),
+    (["dump", " "], "unrecognized"),
     (["dump", "--json", "--format", "value"], "not allowed|--format"),
     (["dump", "--form", "json"], "--form"),
     (["dump", "--format", "xml"], "json"),
