@@ -9948,6 +9948,7 @@ class _LocalJob:
         from contextlib import ExitStack
         self._lock = threading.Lock()  # around the outgoing bytes
         self._has_terminal = has_terminal
+        self._interrupted: dict[int, bytes] = {}  # who has had a Ctrl-C: by pid, the name it had
         # All descriptors are closed on a failure; else only those that the job alone needs are.
         with ExitStack() as on_failure, ExitStack() as only_the_jobs:
 
@@ -10043,6 +10044,8 @@ class _LocalJob:
             return
         group = self.child.pid
         others = []
+        below = _processes_below(_list_processes(), group)
+        self._interrupted = {row.pid: row.name for row in below}
         if self._has_terminal:
             try:
                 # Where nobody has the terminal, that is 0, which would mean this very process.
@@ -10050,12 +10053,23 @@ class _LocalJob:
             except OSError:
                 pass  # the terminal is closed
         else:
-            for row in _processes_below(_list_processes(), group):
-                if row.group != group:
-                    others.append(row.pid)
+            others = [row.pid for row in below if row.group != group]
         _best_effort(os.killpg, group, _signal.SIGINT)
         for pid in others:
             _best_effort(os.kill, pid, _signal.SIGINT)
+
+    def interrupt_again(self) -> None:
+        """Send a Ctrl-C to each process that has become another program since interrupt().
+
+        A bash that has just forked loses a Ctrl-C until it has become its command. Other processes
+        get no second one.
+        """
+        if not self._interrupted:
+            return
+        for row in _processes_below(_list_processes(), self.child.pid):
+            if self._interrupted.get(row.pid, row.name) != row.name:
+                self._interrupted[row.pid] = row.name
+                _best_effort(os.kill, row.pid, _signal.SIGINT)
 
     def kill(self) -> None:
         """Have the process end at once; end() follows."""
@@ -10141,6 +10155,9 @@ class _RemoteJob:
         """Have the relay send one Ctrl-C."""
         with self._lock:
             self._shell.send(b"%s interrupt 1\n" % self._address)
+
+    def interrupt_again(self) -> None:
+        """Do nothing: the relay cannot tell who has become another program."""
 
     def kill(self) -> None:
         """Let stdin end: then the far side ends everything. end() follows."""
@@ -10272,7 +10289,8 @@ class ShellJob:
         while self.is_running and time.monotonic() < give_up:
             if self._process.child.status() is not None:
                 break  # what it has left behind ignores Ctrl-C, as the jobs of a script do
-            self._wait_until_ended(0.05)
+            self._wait_until_ended(_SHELL_SETTLE)
+            self._process.interrupt_again()
         self.kill()
         return self.wait() or 0
 

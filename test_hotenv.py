@@ -19011,6 +19011,18 @@ def test_stopped_job_gets_one_interrupt(remote, tmp_path):
         assert job.read().text.count("told") == 1
 
 
+@only_linux
+@pytest.mark.parametrize("terminal", [False, True])
+def test_job_that_becomes_its_command_is_stopped(agents_shell, terminal):
+    """A process that loses its Ctrl-C until it is another program, as a fork of bash's, gets it."""
+    forked = "trap '' INT; echo on; sleep 0.2; trap - INT; exec sleep 60"
+    job = agents_shell.start(f"bash -c {shlex.quote(forked)}; exit 9", terminal=terminal)
+    job.read(pattern="on", wait=20)
+    begun = time.monotonic()
+    assert job.stop(grace=20) != 137
+    assert time.monotonic() - begun < 10
+
+
 @_agents_both
 def test_stubborn_job_is_killed(remote, tmp_path):
     """A job that ignores Ctrl-C is killed, with all that it has started."""
