@@ -7222,20 +7222,23 @@ _POLICY_RESERVED = {
 }
 _POLICY_UNKNOWN = {"coproc", "function", "select"}  # the reader does not know what these begin
 
-# The tokens. Text that no pattern matches is refused. In the patterns, `\$(?!\()` is a dollar that
-# begins no substitution.
+# A dollar sign that begins no substitution. Since 5.3 bash runs `${ ls; }` and `${|ls; }`. Between a
+# dollar sign and what follows, bash skips a backslash at the end of a line.
+_POLICY_DOLLAR = r"\$\$ | \$(?! \$ | \( | \{ (?: [\s|\\] | [^}]*@P ) | \\\n )"
+# The tokens. Text that no pattern matches is refused.
 #
 # What an array, or an expression in `[[ ]]`, may hold: nothing that runs a command.
-_POLICY_PLAIN = r"""
-    [^`$"'\\<>#;&()] | \$(?!\() | \\. | '[^']*' | "(?: [^"`$\\] | \\. | \$(?!\() )*"
+_POLICY_PLAIN = rf"""
+    [^`$"'\\<>#;&()] | (?: {_POLICY_DOLLAR} )(?!') | \\. | '[^']*'
+  | "(?: [^"`$\\] | \\. | {_POLICY_DOLLAR} )*"
 """
 # What a word may hold, in double quotes too: an escaped character, `${...}` and `$((...))`, without
 # a substitution in it. `${x@P}` is refused: it expands x as a prompt, and runs what stands there.
 _POLICY_TEXT = r"""
-    \\[^`\n] | \$\{ (?! [^}]*@P ) [^{}()`$"'\\]* \} | \$\(\( [^()`$"'\\]* \)\)
+    \\[^`\n] | \$\{ (?! [\s|] | [^}]*@P ) [^{}()`$"'\\]* \} | \$\(\( [^()`$"'\\]* \)\) | \$\$
 """
 _POLICY_TOKEN_IN_QUOTES = rf"""(?xs)
-    (?P<text> {_POLICY_TEXT} | \\\n | \\` | \$(?![({{]) | [^"`$\\]+ )
+    (?P<text> {_POLICY_TEXT} | \\\n | \\` | \$(?![({{] | \\\n) | [^"`$\\]+ )
   | (?P<backtick> ` )
   | (?P<opens> \$\( )
   | (?P<closes> " )
@@ -7251,17 +7254,18 @@ _POLICY_TOKEN = rf"""(?xs)
   | (?P<redirect>
         (?: \d*(?:<<<|<>|>>|>\||[<>]&|<(?![<(])|>(?!\()) | &>>? ) (?: [ \t] | \\\n )* )
   | (?P<tests>
-        \(\( (?: [^()`$"'\\] | \$(?!\() | \([^()`$"'\\]*\) )* \)\)
+        \(\( (?: [^()`$"'\\] | {_POLICY_DOLLAR} | \([^()`$"'\\]*\) )* \)\)
       | \[\[\s (?: (?!\[\[\s) (?: {_POLICY_PLAIN} | [&()] | [<>](?!\() ) )*? \s\]\](?=[\s;&|)]) )
   | (?P<function> [\w.:-]+[ \t]*\([ \t]*\) )
   | (?P<branch> ;;& | ;; | ;& )
   | (?P<ends> \n | [;&|]+ )
-  | (?P<text> {_POLICY_TEXT} | \\` | \w+\+?=\( (?:{_POLICY_PLAIN})* \) | \$(?![({{"']) | '[^']*'
-            | \$'(?:[^'\\]|\\.)*' | [^ \t\n;&|()<>`\\'"$]+ )
+  | (?P<text> {_POLICY_TEXT} | \\` | \w+\+?=\( (?:{_POLICY_PLAIN})* \) | \$(?![({{"'] | \\\n)
+            | '[^']*' | \$'(?:[^'\\]|\\.)*' | [^ \t\n;&|()<>`\\'"$]+ )
   | (?P<backtick> ` )
   | (?P<opens> \$?" | \$\( | [<>]?\((?!\s*\)) )
   | (?P<closes> \) )
 """
+_POLICY_IN_HEREDOC = r"`|\$(?:\(|\{(?:[\s|\\]|[^}]*@P)|\\\n)"  # what would run a command there
 _POLICY_ASSIGNMENT = r"[A-Za-z_]\w*(\[[^]]*\])?\+?="
 _POLICY_EXPANSION = r"[`${[(*?\n]"  # in a command's name: its result would be run
 _POLICY_LAST_SIGNS = {"\n", ";", "&", "|", "&&", "||", "|&"}  # what may end a command
@@ -7351,6 +7355,7 @@ class _CommandList:
         self.open: Words = []  # the states of the constructs that are open here, the innermost last
         self.word = ""  # the word that is being read
         self.is_target = False  # whether that word is the file of a redirection
+        self.is_piped = False  # whether a `|` stands before what may come next
         self.heredocs: list[re.Match[str]] = []  # their texts come after the end of this line
 
     def read(self, closer: str) -> None:
@@ -7406,6 +7411,13 @@ class _CommandList:
             raise _Unclear
         if kind == "comment" and self._is_in_word():
             raise _Unclear
+        if kind == "joins" and self.reader.position == len(self.reader.text):
+            raise _Unclear  # a backslash at the very end joins nothing: it is a word
+        digits = sign[:len(sign) - len(sign.lstrip("0123456789"))]
+        if kind in ("redirect", "heredoc") and digits and self._is_in_word():
+            # The digits name no descriptor: they belong to the word.
+            kind, sign = "text", digits
+            self.reader.position = start + len(digits)
         if kind == "text":
             self.word += sign
         elif kind == "opens" and sign == "(":
@@ -7449,6 +7461,7 @@ class _CommandList:
         """Begin the next command behind a new line, a semicolon and such."""
         if sign not in _POLICY_LAST_SIGNS:
             raise _Unclear
+        self.is_piped = sign in ("|", "|&")
         if self.state != self.LOOP:
             self.state = self.START
         elif sign not in ("\n", ";"):
@@ -7487,6 +7500,9 @@ class _CommandList:
 
     def _take_reserved(self, word: str) -> None:
         """Follow a reserved word from the state of the innermost construct to the next state."""
+        if word == "time" and self.is_piped:
+            raise _Unclear("behind `|`, `time` is a program: write it before the whole pipeline")
+        self.is_piped = False
         innermost = self.open[-1] if self.open else ""
         if (innermost, word) in _POLICY_CONTINUES:
             self.open[-1] = _POLICY_CONTINUES[innermost, word]
@@ -7577,6 +7593,8 @@ class _CommandList:
             raise _Unclear(f"`{word}` is not known here")
         if word not in ("[", "[[") and re.search(_POLICY_EXPANSION, word):
             raise _Unclear("the name of a command must be plain")
+        if '"' in word and re.search(r"['\\]", word):
+            raise _Unclear("the name of a command is in two kinds of quotes")
         self.reader.commands.append(re.sub(r"\\(.)|'([^']*)'|\"", r"\1\2", word))
         self.state = self.ARGUMENTS
 
@@ -7592,7 +7610,7 @@ class _CommandList:
             body = re.compile(last_line).match(self.reader.text, self.reader.position)
             if not body:
                 raise _Unclear
-            if not heredoc["quote"] and re.search(r"`|\$\(", body[1]):
+            if not heredoc["quote"] and re.search(_POLICY_IN_HEREDOC, body[1]):
                 raise _Unclear
             self.reader.position = body.end()
         self.heredocs = []

@@ -18540,6 +18540,100 @@ def test_policy_refuses_backticks(command):
 @pytest.mark.parametrize(
     "command",
     [
+        # Since 5.3 bash runs what stands in such braces.
+        "echo ${ rm x; }",
+        "echo ${|rm x; }",
+        "echo ${\trm x; }",
+        "echo ${\nrm x\n}",
+        'echo "${ rm x; }"',
+        'echo $"${ rm x; }"',
+        "x=${ rm x; }",
+        "x=(${\nrm x\n})",
+        'x=("${ rm x; }")',
+        "((${ rm x; }))",
+        "[[ ${ rm x; } ]]",
+        '[[ "${ rm x; }" ]]',
+        "cat <<E\n${ rm x; }\nE\n",
+        "cat <<E\n${x:-${ rm x; }}\nE\n",
+        "cat <<E\n${\\\n rm x; }\nE\n",
+        "for x in ${ rm x; }; do ls; done",
+        # The line goes on behind a backslash, and so does what the dollar sign begins.
+        'echo "$\\\n(rm x)"',
+        '[[ "$\\\n(rm x)" ]]',
+        "[[ $\\\n(rm x) ]]",
+        "cat <<E\n$\\\n(rm x)\nE\n",
+        "echo $\\\n'\\' '; rm x #'",
+        # `$$` is a parameter, so that the next sign belongs to no dollar sign.
+        "echo $$'\\'; rm x #'",
+        "echo $${\nrm x\n}",
+        "[[ $$$(rm x) ]]",
+        # In $'...' a quote behind a backslash ends nothing.
+        "[[ $'\\' ' == a ]]; rm x #' ]]",
+        # The value of the variable is expanded once more.
+        "[[ ${x@P} ]]",
+        "((${x@P}))",
+        "x=(${x@P})",
+        "cat <<E\n${x@P}\nE\n",
+    ],
+)
+def test_policy_refuses_hidden_substitutions(command):
+    """What stands behind a dollar sign runs no command that the policy has not seen."""
+    assert hotenv._denied({"allow": ["echo", "cat", "ls", "[[", "(("]}, command)
+
+
+# Text that only looks as if it held one of these substitutions, and its commands.
+@pytest.mark.parametrize(
+    "command, words",
+    [
+        ("echo ${x} ${x:-1} ${#x} ${x[1]} $$", "echo"),
+        ("echo $$ && ls /proc/$$/fd", "echo ls"),
+        ("[[ $x == ${y} && $$ -gt 1 ]] && ls", "ls"),
+        ('[[ "$x" == "${y}" ]] && ls', "ls"),
+        ("(( $x + ${y} + $$ )); ls", "ls"),
+        ('x=($y "${z}" $$); ls', "ls"),
+        ("cat <<E\n$x ${x} $$ {\n}\nE\nls", "cat ls"),
+        ("cat <<'E'\n${ rm x; }\nE\nls", "cat ls"),
+        ("echo '${ rm x; }' \\${", "echo"),
+        ('echo "$" $ a$', "echo"),
+    ],
+)
+def test_policy_follows_plain_dollar_signs(command, words):
+    """Parameters run no command, wherever they stand."""
+    assert hotenv._CommandReader(command).read() == words.split()
+
+
+@pytest.mark.parametrize(
+    "command, words",
+    [
+        ("\\g2>x", ["g2"]),
+        ("'py'3>x", ["py3"]),
+        ("\\ 2>x", [" 2"]),
+        ("ls 2>x", ["ls"]),
+        ("2>x ls", ["ls"]),
+    ],
+)
+def test_policy_reads_digits_of_a_word(command, words):
+    """Digits before a redirection name a descriptor only where they are a word of their own."""
+    assert hotenv._CommandReader(command).read() == words
+
+
+@pytest.mark.parametrize("command", [
+    "ls; \\",
+    "ls \\",
+    "ls | time rm x",
+    "ls |& time rm x",
+    '"l\\s"',
+    "\"'ls'\"",
+])
+def test_policy_refuses_words_that_change_by_place(command):
+    """At the end a backslash is a word, behind `|` `time` is a program, and in "..." a quote and
+    a backslash are signs of the name."""
+    assert "cannot be told apart" in hotenv._denied({"allow": ["ls", "rm", "time"]}, command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
         "$(do rm x)",
         "echo $(then rm x)",
         "echo $(fi; rm x)",
@@ -18601,7 +18695,7 @@ _AGENTS_PIECES = [
     *["for x in ", "for ((;;)) ", "while ", "until ", "case ", " in ", "x) ", "(x) ", "x|y) "],
     *[" esac", ";;", ";&", ";;&", "time ", "-p ", "-- ", "v=", "v=(", ">f ", "2>&1 ", "<<E\n"],
     *["<<'E'\n", "\nE\n", "<<<", "<(", ">(", "f() ", "function f ", "coproc "],
-    *["${x}", "${x:-", "$'"],
+    *["${x}", "${x:-", "$'", "$", "$$", "${ ", "${|", "\\'"],
 ]
 _AGENTS_LINES = [
     "if a; then b; else c; fi",
@@ -18621,15 +18715,17 @@ _AGENTS_LINES = [
     "a $(case x in (x) b;; esac)",
 ]
 
-# Each of these words says that it was run, and ends what runs for too long.
+# Each of these words says that it was run, and ends what runs for too long. The names have a NUL
+# between them: one that is looked up may hold blanks.
 _AGENTS_LOGGING = """
 exec 2>/dev/null </dev/null >/dev/null
 PATH=
+said() { printf '%s\\0' "$1" >&9; }
 for word in a b c x f E then do done fi esac in; do
-eval "function $word { echo $word >&9; ((++n > 12)) && exit; [ \\"\\$n\\" -lt 6 ]; }" 2>/dev/null
+eval "function $word { said $word; ((++n > 12)) && exit; [ \\"\\$n\\" -lt 6 ]; }" 2>/dev/null
 done
 cat() { :; }
-command_not_found_handle() { echo "$1" >&9; }
+command_not_found_handle() { said "$1"; }
 """
 
 
@@ -18657,14 +18753,15 @@ def test_policy_misses_no_command_of_bash(tmp_path):
 
     script = _AGENTS_LOGGING
     for number, (text, _) in enumerate(read):
-        script += f"( eval {shlex.quote(text)} ) 9>{number}\n"
+        # A loop around words that are unknown would not end: it may run for a second.
+        script += f"( ulimit -t 1; eval {shlex.quote(text)} ) 9>{number}\n"
     (tmp_path / "script").write_text(script)
     bash = shutil.which("bash")
     subprocess.run([bash, "--norc", "script"], cwd=str(tmp_path), timeout=600)
 
     missed = []
     for number, (text, words) in enumerate(read):
-        ran = (tmp_path / str(number)).read_text().split()
+        ran = (tmp_path / str(number)).read_text().split("\0")[:-1]
         if not set(ran) <= set(words):
             missed.append((text, words, ran))
     assert missed == []
