@@ -5481,6 +5481,9 @@ _PROBED_IMPORTS = [  # a module, who imports it ("" is anybody), and what is the
     ("yaml._yaml", "", "Python code"),
     ("yarl._quoting_c", "", "Python code"),
 ]
+_PROBING_FUNCTIONS = {  # functions, by module, that try to write, and what is there in its place
+    ("multiprocessing.util", "_has_writeable_tempdir"): "spawn, where forkserver has no directory",
+}
 _PROBED_WRITES = [  # names of directories in a path
     ("__pycache__", "Python: bytecode for the next start"),
     (".cache", "programs keep results here for the next run"),
@@ -5888,6 +5891,7 @@ class _Hook:
             return
         if makes or os.path.lexists(real):
             is_probe = any([f"/{name}/" in place for name, _ in _PROBED_WRITES])
+            is_probe = is_probe or _is_in_probing_function()
             self.refuse(event, "fs-readonly", "path", real, is_probe=is_probe,
                         hint=" (--fs-write PATH allows it below PATH)")
 
@@ -6079,6 +6083,16 @@ def _is_probed_import(module: str) -> bool:
     for name, by_whom, _ in _PROBED_IMPORTS:
         if (module + ".").startswith(name + ".") and by_whom in ("", importer):
             return True
+    return False
+
+
+def _is_in_probing_function() -> bool:
+    """Does a function ask for this that can do without?"""
+    frame: Any = sys._getframe()
+    while frame:
+        if (frame.f_globals.get("__name__"), frame.f_code.co_name) in _PROBING_FUNCTIONS:
+            return True
+        frame = frame.f_back
     return False
 
 
@@ -7222,8 +7236,8 @@ _POLICY_RESERVED = {
 }
 _POLICY_UNKNOWN = {"coproc", "function", "select"}  # the reader does not know what these begin
 
-# A dollar sign that begins no substitution. Since 5.3 bash runs `${ ls; }` and `${|ls; }`. Between a
-# dollar sign and what follows, bash skips a backslash at the end of a line.
+# A dollar sign that begins no substitution. Since 5.3 bash runs `${ ls; }` and `${|ls; }`. A line
+# that ends with a backslash may go on between a dollar sign and what belongs to that sign.
 _POLICY_DOLLAR = r"\$\$ | \$(?! \$ | \( | \{ (?: [\s|\\] | [^}]*@P ) | \\\n )"
 # The tokens. Text that no pattern matches is refused.
 #
