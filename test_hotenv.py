@@ -16934,7 +16934,8 @@ for flood in floods:
     assert len(lines) == 3
     for line in lines:
         kilobytes, truncated, timed_out = json.loads(line)
-        assert kilobytes < 4096
+        # Under load more of it waits, up to eight megabytes. To keep a flood would take 51 more.
+        assert kilobytes < 16 * 1024
         assert truncated is True
         assert timed_out is False
 
