@@ -255,7 +255,7 @@ def _parse_duration(text: str) -> float:
         seconds = days * 86400 + hours * 3600 + minutes * 60 + seconds_with_unit + seconds_alone
     if not 0 < seconds <= MAX_DURATION:
         raise _usage(
-            f"{text[:_SHOWN_WORD]!r} is no duration between 0 and 366d",
+            f"{text[:_SHOWN_WORD]!r} is no duration above 0 and up to 366d",
             "durations are written 90s, 5m, 1h30m or 2d",
         )
     return seconds
@@ -583,6 +583,18 @@ def _which(name: str, path: str) -> str:
     return ""
 
 
+def _hints_for_no_program(name: str) -> list[str]:
+    """Return hints at what may be meant by a name that the PATH of a command does not have."""
+    if os.path.isfile(name):
+        return ["there is a file of this name here: run -- " + _quoted("./" + name)]
+    if _which(name, os.environ.get("PATH", os.defpath)):
+        return ["your own PATH has it: the command gets another, from the session or an option"]
+    hints = ["builtins, aliases and `a && b` belong to a shell: run -- sh -c '...'"]
+    if " " in name:
+        hints.insert(0, "a command is several words: run -- " + _shown(name))
+    return hints
+
+
 def _exec(argv: Words, env: Env, place: bytes = b"") -> NoReturn:
     """Replace this process by a program: by what lies at `place`, or by what PATH has for argv[0].
 
@@ -593,9 +605,7 @@ def _exec(argv: Words, env: Env, place: bytes = b"") -> NoReturn:
     if not place:
         place = os.fsencode(_which(argv[0], env.get("PATH", os.defpath)))
     if not place:
-        hints = ["builtins, aliases and `a && b` belong to a shell: run -- sh -c '...'"]
-        if " " in argv[0]:
-            hints.insert(0, "a command is several words: run -- " + _shown(argv[0]))
+        hints = _hints_for_no_program(argv[0])
         raise _cannot_run(argv[0], "not found on PATH as a program", *hints)
     # Python ignores these two, and a program would inherit that.
     _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
@@ -1393,7 +1403,8 @@ class _Marker:
         path = self.parse(content)
         if path is None:
             raise HotenvError(
-                EXIT_ARTIFACT, f"{self.shown} is damaged: it is not one socket=<absolute path>",
+                EXIT_ARTIFACT,
+                f"{self.shown} is damaged: it is not one line socket=<absolute path>",
                 "remove it")
         return path
 
@@ -1405,9 +1416,12 @@ class _Marker:
                 EXIT_SYSTEM, f"{self.shown} is a link, and could lead to another project's session",
                 "name a session that you share by --socket PATH, or HOTENV_SOCKET")
         if found.st_uid != 0 and not _is_own_uid(found.st_uid):
+            hints = [
+                "to use that session all the same: --socket PATH --peer-uid " + str(found.st_uid)]
+            if os.geteuid() == 0:
+                hints.insert(0, "put sudo behind hotenv: run -- sudo --preserve-env=NAME COMMAND")
             raise _NotTrusted(
-                EXIT_SYSTEM, f"{self.shown} belongs to somebody else (uid {found.st_uid})",
-                "to use that session all the same: --socket PATH --peer-uid N")
+                EXIT_SYSTEM, f"{self.shown} belongs to somebody else (uid {found.st_uid})", *hints)
         if not stat.S_ISREG(found.st_mode):  # not opened: that does something to a device
             raise HotenvError(EXIT_SYSTEM, self.shown + " is not a regular file", "move it away")
         descriptor = os.open(
@@ -2255,25 +2269,29 @@ def _name_option(name: str) -> str:
 
 
 def _hints_of_others(name: str) -> list[str]:
-    """Return hints at the live sessions of this directory, or of one above, that were not found.
+    """Return hints at the live sessions that were not found.
 
-    A session of that name has lost its marker. Any other has another name.
+    In this directory, or in one above, a session of that name has lost its marker. Any other has
+    another name. If there is none of these, a session elsewhere may be the one that is meant.
     """
     hints = []
+    is_elsewhere = False
     here = os.getcwd() + "/"
     for session in _all_sessions():
         record = _Record.read(session.path)
         if record is None or _is_dead(session):
             continue
         if not here.startswith(record.directory.rstrip("/") + "/"):
-            continue
-        if record.name == name:
+            is_elsewhere = True
+        elif record.name == name:
             hints.append(
                 f"a session that has lost its marker may live: --socket {_quoted(session.path)}")
         elif record.name:
             hints.append(f"a session with another name is here: --name {_shown(record.name)}")
         else:
             hints.append("a session without a name is here: leave out --name and HOTENV_NAME")
+    if is_elsewhere and not hints:
+        return [f"another directory has a live session: {_invocation()} status --all"]
     return sorted(set(hints))
 
 
@@ -3057,9 +3075,11 @@ def _read_input(options: Namespace) -> bytes:
     except OSError as error:
         raise _system_error(error, "cannot read stdin") from None
     if not data and not options.empty:
+        hint = "did the left side of the pipe fail?"
+        if os.isatty(0):
+            hint = "Ctrl-D came before a line was typed"
         raise HotenvError(
-            EXIT_INPUT, "stdin is empty", "did the left side of the pipe fail?",
-            "--empty starts a session without variables")
+            EXIT_INPUT, "stdin is empty", hint, "--empty starts a session without variables")
     return bytes(data)
 
 
@@ -3468,12 +3488,13 @@ def _output_of_fill(text: str, directory: str, failure: HotenvError) -> bytes:
         if signum == _signal.SIGINT:
             raise KeyboardInterrupt
         raise HotenvError(failure.code, f"the fill command died of signal {signum}: no session")
+    hint = "try it by hand: `sh -c` runs it in " + _shown(directory)
     if store.returncode:
         raise HotenvError(
             failure.code, f"the fill command ended with status {store.returncode}: no session",
-            "try it by hand: it is run by sh -c, in " + _shown(directory))
+            hint)
     if not output.strip():
-        raise HotenvError(failure.code, "the fill command has printed nothing: no session")
+        raise HotenvError(failure.code, "the fill command has printed nothing: no session", hint)
     return output
 
 
@@ -11601,7 +11622,7 @@ def _parser_hints(command: str, message: str, known: Strings) -> list[str]:
         hints.append("for one variable: dump --only " + _quoted(unknown.split()[0]))
     if command in ("serve", "mask"):
         file = "secrets.env"
-        if unknown and not unknown.startswith("-"):
+        if os.path.exists(unknown) or (unknown[:1] != "-" and ("." in unknown or "/" in unknown)):
             file = _quoted(unknown)
         hints.append(f"the input comes from stdin: {_invocation()} {command} < {file}")
     if command == "completion":

@@ -23513,6 +23513,85 @@ def test_ctrl_d_at_a_question_is_no_answer(project):
     assert re.search(rb"hotenv: no answer to A\r\n", seen)
 
 
+def test_word_that_is_no_file_is_not_redirected(project):
+    """A word behind `serve` that cannot be a file is not said to go to stdin."""
+    message = refusal(called(project, "serve", "--timeout", "5", "minutes"), 2)
+    assert "serve < secrets.env" in message
+    assert "< minutes" not in message
+
+
+def test_ctrl_d_at_once_is_no_failed_pipe(project):
+    """Ctrl-D before the first line of a `serve` on a terminal is told, and no pipe is blamed."""
+    command = project.command(["serve"])
+    with on_terminal(*command, cwd=project.dir, env=project.env) as (_, terminal):
+        seen = read_until(terminal, rb"Ctrl-D[^\n]*\n")
+        os.write(terminal, b"\x04")
+        seen = read_until(terminal, None, seen)
+    assert b"hint: Ctrl-D came before" in seen
+    assert b"pipe" not in seen
+
+
+def test_zero_is_told_to_be_too_short(project):
+    """A duration of 0 is not said to be outside of a range that begins with 0."""
+    assert "above 0 and up to 366d" in refusal(called(project, "serve", "-t", "0"), 2)
+
+
+# -- run -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["deploy.sh", "my deploy"])
+def test_forgotten_dot_and_slash_are_told(session, name):
+    """A command that lies in this directory, and not on PATH, is answered with its path."""
+    executable(session.dir / name, "#!/bin/sh\n")
+    message = refusal(session.run(name), 8)
+    advice = re.search(r"hint: [^\n]*: (run -- .*)", message)[1]
+    done = session.hotenv(*shlex.split(advice))
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_path_of_the_session_is_told(project):
+    """A command that only the user's own PATH has is answered with where the other is from."""
+    project.serve(b"PATH=/nowhere\n")
+    message = refusal(project.run("sh"), 8)
+    assert "your own PATH has it" in message
+    assert "from the session" in message
+
+
+def test_session_elsewhere_is_told(project):
+    """In a wrong directory, a live session of another one is told, and how to find it."""
+    project.serve()
+    elsewhere = project.root / "elsewhere"
+    elsewhere.mkdir()
+    message = refusal(called(project, "dump", cwd=elsewhere), 3)
+    assert re.search(r"hint: another directory has a live session: .*status --all$", message)
+
+
+def test_no_session_elsewhere_is_told(project):
+    """Where no session is live, nothing is said of another directory."""
+    project.with_own_tmp()
+    ended(project.serve(), signal.SIGKILL)
+    elsewhere = project.root / "elsewhere"
+    elsewhere.mkdir()
+    assert "another directory" not in refusal(project.hotenv("dump", cwd=elsewhere), 3)
+
+
+@only_root
+def test_sudo_before_hotenv_is_told(project):
+    """root in somebody's project is told the user id, and to put sudo behind hotenv."""
+    project.serve()
+    os.chown(str(project.marker), STRANGER, STRANGER)
+    message = refusal(called(project, "dump"), 8)
+    assert "--peer-uid %d" % STRANGER in message
+    assert "run -- sudo --preserve-env=NAME COMMAND" in message
+
+
+@pytest.mark.parametrize("text", ["false", "true"])
+def test_failed_fill_says_where_to_try(project, text):
+    """A store that fails, or prints nothing, is to be tried by hand, in the right directory."""
+    message = refusal(called(project, "run", "--fill", text, "--", "true"), 3)
+    assert re.search("hint: try it by hand: .*sh -c.* " + re.escape(str(project.dir)), message)
+
+
 # -- stop ------------------------------------------------------------------------------------------
 
 
