@@ -12378,14 +12378,24 @@ def _stop_all(options: Namespace) -> int:
     if not sessions:
         raise HotenvError(EXIT_NO_SESSION, "you have no session: there is nothing to stop")
     status = 0
+    ended = 0
+    cleared = 0
     for session in sessions:
         try:
-            if not _end_session(session, options.peer_uid):
+            if _end_session(session, options.peer_uid):
+                ended += 1
+            else:
                 _clear_dead(session)
                 _remove_marker_of(session)
+                cleared += 1
         except HotenvError as error:
             _say_error(error)
             status = error.code
+    if os.isatty(2):
+        text = "ended " + _plural(ended, "session")
+        if cleared:
+            text += f", and cleared what {_plural(cleared, 'dead session')} left"
+        _say(text)
     return status
 
 

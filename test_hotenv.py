@@ -23601,6 +23601,16 @@ def test_stop_says_that_it_has_ended_a_session(project):
     assert re.fullmatch(rb"hotenv: [^\n]*has ended\r\n", _answers_on_terminal(project, "stop"))
 
 
+def test_stop_all_says_what_it_did(project):
+    """`stop --all` on a terminal counts the sessions that it has ended, and the dead ones."""
+    project.with_own_tmp()
+    ended(project.serve(), signal.SIGKILL)
+    for name in ("one", "two"):
+        project.hotenv("serve", "--background", "--name", name, input=b"A=1\n")
+    said = _answers_on_terminal(project, "stop", "--all")
+    assert said == b"hotenv: ended 2 sessions, and cleared what 1 dead session left\r\n"
+
+
 def test_stop_says_that_a_session_had_ended(project):
     """`stop` on a terminal says that a dead session had ended already, and clears it."""
     ended(project.serve(), signal.SIGKILL)
