@@ -12951,12 +12951,15 @@ What the exit codes mean: hotenv help exit
 `run` and `hermetic` end as their command ends: with its exit status, or by the
 signal that ended it. So 3 may be an answer of the command, too. hotenv's own
 errors begin with `hotenv: ` on stderr, and come before the command is started.
+Two come later. With 2, a guard has blocked something. With 8, `run --mask`
+could not write the output of the command.
 
 If the command of --fill fails, the exit code is 3 or 4, as it is without
 --fill. A script that wants to know beforehand asks for the status:
     hotenv status -q || echo "no session"
 """,
-    "environment": r"""Variables that hotenv reads. An option of the same meaning wins.
+    "environment": r"""Variables that hotenv reads. An option of the same meaning wins. Guards
+of all sources add up.
 
   HOTENV_NAME       The name of the session that is meant, like --name.
   HOTENV_SOCKET     The socket of the session that is asked, like --socket. It
@@ -13083,8 +13086,8 @@ takes what `env -0` prints. `dump --format dotenv`, json and nul print what
 `serve` reads back to the byte.
 """,
     "masking": r"""`run --mask`, `mask`, `mcp`, and in Python ShellSession and Redactor, replace
-each value of the session by [hidden:NAME]. That goes for all values, also for
-those that --only left out.
+each value of the session by [hidden:NAME], also the values that --only left
+out. Very short values and everyday words are left as they are: see below.
 
     hotenv run --mask -- ./deploy.sh > deploy.log
     docker logs web | hotenv mask
@@ -13119,7 +13122,8 @@ below, in upper and lower case. `run --mask` names such variables on stderr, and
 """ + _everyday_words(),
     "mcp": r"""`hotenv mcp` speaks the Model Context Protocol on stdin and stdout. It gives an
 agent shells in which the session's secrets are set. In all that the agent
-sees, each value is replaced by [hidden:NAME].
+sees, each value is replaced by [hidden:NAME], unless it is very short or an
+everyday word (`hotenv help masking`).
 
 Start a session in the project first. Each call that uses a shell is a use of
 the session, so give the session a maximum age:
@@ -13180,11 +13184,12 @@ server) outlives its shell.
 This is no boundary. An agent can use what it cannot see: it can send a value
 somewhere, or print it in disguise. Give it only what it may use. And an agent
 with another shell, such as that of Claude Code, runs as you: it can run
-`hotenv dump`. Three things help:
+`hotenv dump`. Three things help, and none of them is a wall:
 
 Run the agent as another user, who cannot connect to your sessions. Let it
 reach `hotenv mcp` by one command that you allow, such as
-`sudo -u you /home/you/bin/hotenv mcp --socket PATH`.
+`sudo -u you /home/you/bin/hotenv mcp --socket PATH`. The shells that this
+command opens still run as you.
 
 Hold in the session only what the agent may have, and the rest in a session of
 another directory. --only limits what `hotenv mcp` hands out, but not what

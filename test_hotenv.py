@@ -11036,6 +11036,15 @@ def test_environment_topic_has_every_variable(session):
     assert [name for name in sorted(variables) if name not in topic] == []
 
 
+def test_environment_topic_has_what_shells_get(session):
+    """`help environment` explains each variable that hotenv sets for a shell."""
+    with hotenv.ShellSession() as shell:
+        names = re.findall(r"(?m)^(HOTENV_\w+)=", shell.exec("env").stdout)
+    assert names != []
+    topic = _cli_help(session, "help", "environment")
+    assert [name for name in names if name not in topic] == []
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_man_page_has_every_option(session, command):
     """The man page has every option that the help of a command lists."""
