@@ -11770,8 +11770,8 @@ def _add_mcp_options(options: OptionGroup) -> None:
 
 def _add_shellenv_options(options: OptionGroup) -> None:
     options.add_argument(
-        "shell", metavar="SHELL", nargs="?", choices=_SHELLS, default="sh",
-        help="sh, bash, zsh or fish")
+        "shell", metavar="SHELL", nargs="?", choices=_SHELLS,
+        help="sh, bash, zsh or fish; without it, for any but fish")
 
 
 def _add_completion_options(options: OptionGroup) -> None:
@@ -12402,6 +12402,14 @@ def _stop_all(options: Namespace) -> int:
 # -- shellenv --------------------------------------------------------------------------------------
 
 
+# One line in a start file serves bash and zsh. What is quoted is read by the shell that it is for.
+_SHELLENV_COMPLETION = """\
+if [ -n "${{BASH_VERSION-}}" ]; then eval {bash}
+elif [ -n "${{ZSH_VERSION-}}" ]; then eval {zsh}
+fi
+"""
+
+
 def _shellenv(options: Namespace) -> int:
     """Print a shell function that runs this very file, from its compiled form."""
     import shlex
@@ -12417,7 +12425,11 @@ def _shellenv(options: Namespace) -> int:
         _write(1, f"function hotenv; {escaped} $argv; end\n")
     else:
         _write(1, f'hotenv() {{ {words} "$@"; }}\n')
-    _write(1, _completion_text(options.shell))
+    if options.shell:
+        _write(1, _completion_text(options.shell))
+    else:
+        _write(1, _SHELLENV_COMPLETION.format(
+            bash=shlex.quote(_completion_text("bash")), zsh=shlex.quote(_completion_text("zsh"))))
     return 0
 
 

@@ -9704,11 +9704,30 @@ def test_shellenv_for_fish(daily):
 
 
 def test_shellenv_for_zsh_has_the_same_function(daily):
-    """`shellenv zsh` prints the function that `shellenv` prints, and the completion for zsh."""
-    function = called(daily, "shellenv").stdout
+    """`shellenv zsh` prints the function that `shellenv sh` prints, and the completion for zsh."""
+    function = called(daily, "shellenv", "sh").stdout
     text = called(daily, "shellenv", "zsh").stdout
     assert text[: len(function)] == function
     assert b"compdef" in text[len(function) :]
+
+
+# A shell, what is typed before the line of the README, and what has hotenv if Tab completes it.
+_DAILY_TABS = [
+    ("bash", "true", "complete -p hotenv"),
+    ("zsh", "autoload -Uz compinit; compinit -u -D", "echo $_comps[hotenv]"),
+]
+
+
+@pytest.mark.parametrize("shell, before, asked", _DAILY_TABS, ids=["bash", "zsh"])
+def test_shellenv_alone_completes_at_tab(project, shell, before, asked):
+    """`shellenv` without the name of a shell brings the completion, too, as the README says."""
+    if not shutil.which(shell):
+        pytest.skip("there is no " + shell)
+    script = before + '; eval "$("$1" "$2" shellenv)"; ' + asked
+    done = subprocess.run(
+        [shell, "-c", script, shell, sys.executable, str(HOTENV)],
+        stdout=PIPE, stderr=STDOUT, env=project.env, timeout=PATIENCE)
+    assert "_hotenv" in done.stdout.decode()
 
 
 @pytest.mark.parametrize(
