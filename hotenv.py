@@ -12952,8 +12952,8 @@ What the exit codes mean: hotenv help exit
   3   There is no session in this directory or above.
   4   The session cannot be reached. It was killed, its socket is gone, or its
       process is stopped (Ctrl-Z).
-  7   The input of `serve` is malformed or empty. The same goes for what the
-      command of `--fill` prints.
+  7   The input of `serve` is malformed or empty. Or what the command of
+      `--fill` prints is malformed.
   8   The system refused something, or a file belongs to somebody else.
   9   A marker (.hotenv) is damaged, or what answers at a socket cannot be
       trusted.
@@ -12966,8 +12966,9 @@ errors begin with `hotenv: ` on stderr, and come before the command is started.
 Two come later. With 2, a guard has blocked something. With 8, `run --mask`
 could not write the output of the command.
 
-If the command of --fill fails, the exit code is 3 or 4, as it is without
---fill. A script that wants to know beforehand asks for the status:
+If the command of --fill fails, or prints nothing, the exit code is 3 or 4, as
+it is without --fill. A script that wants to know beforehand asks for the
+status:
     hotenv status -q || echo "no session"
 """,
     "environment": r"""Variables that hotenv reads. An option of the same meaning wins. Guards
