@@ -7259,16 +7259,18 @@ _POLICY_UNKNOWN = {"coproc", "function", "select"}  # the reader does not know w
 
 # A dollar sign that begins no substitution. Since 5.3 bash runs `${ ls; }` and `${|ls; }`. A line
 # that ends with a backslash may go on between a dollar sign and what belongs to that sign.
-_POLICY_DOLLAR = r"\$\$ | \$(?! \$ | \( | \{ (?: [\s|\\] | [^}]*@P ) | \\\n )"
+_POLICY_DOLLAR = r"\$\$ | \$(?! \$ | \( | \{ [\s|\\] | \\\n )"
+# `${x@P}` runs the substitutions in the value of x.
+_POLICY_RUNS_VALUE = r"@ (?:\\\n)* P (?:\\\n)* \}"
 # The tokens. Text that no pattern matches is refused.
 #
 # What an array, or an expression in `[[ ]]`, may hold: nothing that runs a command.
 _POLICY_PLAIN = rf"""
-    [^`$"'\\<>#;&()] | (?: {_POLICY_DOLLAR} )(?!') | \\. | '[^']*'
-  | "(?: [^"`$\\] | \\. | {_POLICY_DOLLAR} )*"
+    (?!{_POLICY_RUNS_VALUE}) [^`$"'\\<>#;&()] | (?: {_POLICY_DOLLAR} )(?!') | \\. | '[^']*'
+  | "(?: (?!{_POLICY_RUNS_VALUE}) [^"`$\\] | \\. | {_POLICY_DOLLAR} )*"
 """
 # What a word may hold, in double quotes too: an escaped character, `${...}` and `$((...))`, without
-# a substitution in it. `${x@P}` is refused: it expands x as a prompt, and runs what stands there.
+# a substitution in it.
 _POLICY_TEXT = r"""
     \\[^`\n] | \$\{ (?! [\s|] | [^}]*@P ) [^{}()`$"'\\]* \} | \$\(\( [^()`$"'\\]* \)\) | \$\$
 """
@@ -7289,7 +7291,7 @@ _POLICY_TOKEN = rf"""(?xs)
   | (?P<redirect>
         (?: \d*(?:<<<|<>|>>|>\||[<>]&|<(?![<(])|>(?!\()) | &>>? ) (?: [ \t] | \\\n )* )
   | (?P<tests>
-        \(\( (?: [^()`$"'\\] | {_POLICY_DOLLAR} | \([^()`$"'\\]*\) )* \)\)
+        \(\( (?: (?!{_POLICY_RUNS_VALUE}) [^()`$"'\\] | {_POLICY_DOLLAR} | \([^()`$"'\\]*\) )* \)\)
       | \[\[\s (?: (?!\[\[\s) (?: {_POLICY_PLAIN} | [&()] | [<>](?!\() ) )*? \s\]\](?=[\s;&|)]) )
   | (?P<function> [\w.:-]+[ \t]*\([ \t]*\) )
   | (?P<branch> ;;& | ;; | ;& )
@@ -7300,7 +7302,9 @@ _POLICY_TOKEN = rf"""(?xs)
   | (?P<opens> \$?" | \$\( | [<>]?\((?!\s*\)) )
   | (?P<closes> \) )
 """
-_POLICY_IN_HEREDOC = r"`|\$(?:\(|\{(?:[\s|\\]|[^}]*@P)|\\\n)"  # what would run a command there
+_POLICY_IN_HEREDOC = rf"""(?x)  # what would run a command there
+    ` | \$(?: \( | \{{ [\s|\\] | \\\n ) | {_POLICY_RUNS_VALUE}
+"""
 _POLICY_ASSIGNMENT = r"[A-Za-z_]\w*(\[[^]]*\])?\+?="
 _POLICY_EXPANSION = r"[`${[(*?\n]"  # in a command's name: its result would be run
 _POLICY_LAST_SIGNS = {"\n", ";", "&", "|", "&&", "||", "|&"}  # what may end a command

@@ -18620,6 +18620,8 @@ def test_policy_refuses_backticks(command):
         "((${x@P}))",
         "x=(${x@P})",
         "cat <<E\n${x@P}\nE\n",
+        "[[ ${x@\\\nP} ]]",
+        'x=("${x@\\\nP}")',
     ],
 )
 def test_policy_refuses_hidden_substitutions(command):
