@@ -24253,3 +24253,169 @@ def test_readme_commands_have_no_comment_behind():
     commands = [line for line in lines if typed.match(line)]
     assert commands != []
     assert [line for line in commands if re.search(r"\s# ", line)] == []
+
+
+# ==== regressions of OpenSSH's agent ==============================================================
+# What keeps keys in memory for a while has been attacked before. Three tests of OpenSSH's
+# regress/ directory are promises of hotenv, too, and are kept here under their names.
+
+
+@pytest.fixture
+def plain_agent(project):
+    """A Project of a plain user; `agent` is the process of a session that allows core files."""
+    as_owner = None
+    if ROOT:
+        # Root could trace every process, so that the session has to be another user's.
+        as_owner = strangers(project, STRANGER)
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+
+    def before():
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+        if as_owner:
+            as_owner()
+
+    project.before = before
+    project.agent = project.serve(b"TOKEN=s3cr3t\n", preexec_fn=before)
+    return project
+
+
+# What a user tries on a process of the same user: code for a Python, in which PID is the process.
+# The code ends with 0 if the memory of the process is open.
+_AGENT_PTRACE = {
+    "gdb": """
+        import subprocess
+        words = ["gdb", "-nx", "-batch", "-p", str(PID), "-ex", "print $pc"]
+        seen = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE).stdout
+        sys.exit(b"$1 = " not in seen)
+    """,
+    "ptrace": """
+        attach = 16
+        sys.exit(libc.ptrace(attach, PID, None, None) != 0)
+    """,
+    "ptrace that seizes": """
+        seize = 0x4206
+        sys.exit(libc.ptrace(seize, PID, None, None) != 0)
+    """,
+    "memory by its file": """
+        open("/proc/%d/mem" % PID, "rb")
+    """,
+    "memory that is written": """
+        open("/proc/%d/mem" % PID, "r+b")
+    """,
+    "memory by process_vm_readv": """
+        class Piece(ctypes.Structure):
+            _fields_ = [("place", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+        # The attempt reads at the address of its own buffer. In another process nothing need be
+        # there (EFAULT), but only who may not read it at all is told so.
+        room = ctypes.create_string_buffer(8)
+        here = Piece(ctypes.addressof(room), 8)
+        seen = libc.process_vm_readv(PID, ctypes.byref(here), 1, ctypes.byref(here), 1, 0)
+        sys.exit(seen < 0 and ctypes.get_errno() == errno.EPERM)
+    """,
+    "map of the memory": """
+        sys.exit(not open("/proc/%d/maps" % PID).read())
+    """,
+    "environment": """
+        open("/proc/%d/environ" % PID, "rb").read()
+    """,
+    "a descriptor": """
+        pidfd_open, pidfd_getfd = 434, 438
+        sys.exit(libc.syscall(pidfd_getfd, libc.syscall(pidfd_open, PID, 0), 0, 0) < 0)
+    """,
+}
+
+
+def _agent_attempt(project, attempt, pid):
+    """Return whether the owner of a session succeeds with an attempt on a process."""
+    prelude = (
+        "import ctypes, errno, sys\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]\n"
+        f"PID = {pid}\n"
+    )
+    code = prelude + textwrap.dedent(_AGENT_PTRACE[attempt])
+    done = subprocess.run(
+        [project.program[0], "-S", "-c", code],
+        preexec_fn=project.before,
+        stdout=DEVNULL,
+        stderr=DEVNULL,
+        timeout=PATIENCE,
+    )
+    return done.returncode == 0
+
+
+@only_root
+def test_agent_getpeereid(project):
+    """Another user who can reach the socket, through directories that were opened, gets nothing."""
+    project.serve(b"TOKEN=s3cr3t\n", preexec_fn=lambda: os.umask(0))
+    path = project.socket_path()
+    for place in (project.root, project.base, project.runtime):
+        place.chmod(0o755)
+
+    def ask():
+        become(STRANGER)()
+        assert stat.S_ISSOCK(os.stat(path).st_mode), "the socket cannot even be reached"
+        try:
+            project.ask(DUMP, path)
+        except PermissionError:
+            return 1
+        return 2
+
+    assert in_child(ask) == 1
+    assert project.ask() == b'{"env":{"TOKEN":"s3cr3t"}}\n'
+
+
+@only_linux
+@pytest.mark.parametrize("attempt", _AGENT_PTRACE)
+def test_agent_ptrace(plain_agent, attempt):
+    """Who runs as the same user can neither trace a session's process nor read its memory."""
+    if attempt == "gdb" and not shutil.which("gdb"):
+        pytest.skip("gdb is not installed")
+    ordinary = subprocess.Popen(["sleep", "600"], preexec_fn=plain_agent.before)
+    plain_agent.started.append(ordinary)
+    if not _agent_attempt(plain_agent, attempt, ordinary.pid):
+        pytest.skip("this system closes every process to others of its user")
+    assert not _agent_attempt(plain_agent, attempt, plain_agent.agent.pid)
+    assert plain_agent.agent.poll() is None
+
+
+def _agent_core(process):
+    """End a process by SIGABRT, and return whether it has left a core file."""
+    os.kill(process.pid, signal.SIGABRT)
+    return os.WCOREDUMP(os.waitpid(process.pid, 0)[1])
+
+
+@only_linux
+def test_agent_ptrace_core(plain_agent):
+    """A session's process that dies of a fault leaves no core file."""
+    if Path("/proc/sys/kernel/core_pattern").read_bytes()[:1] in b"|/":
+        pytest.skip("core files go elsewhere here")
+    options = {"cwd": str(plain_agent.dir), "preexec_fn": plain_agent.before}
+    if not _agent_core(subprocess.Popen(["sleep", "600"], **options)):
+        pytest.skip("no process leaves a core file here")
+    assert not _agent_core(plain_agent.agent)
+
+
+@pytest.mark.parametrize("limit", ["--timeout", "--max-age"])
+def test_agent_timeout(project, limit):
+    """Before the time limit a session hands out its values, after it nobody gets one."""
+    server = project.serve(b"TOKEN=s3cr3t\n", limit, "2")
+    path = project.socket_path()
+    assert project.ask() == b'{"env":{"TOKEN":"s3cr3t"}}\n'
+    assert server.wait(PATIENCE) == 0
+    refusal(project.hotenv("dump"), 3)
+    refusal(project.hotenv("dump", "--socket", path), 4)
+
+
+@pytest.mark.parametrize("limit", ["--timeout", "--max-age"])
+def test_agent_timeout_of_a_request(project, limit):
+    """A request that came before the time limit gets no value after it."""
+    server = project.serve(b"TOKEN=s3cr3t\n", limit, "2")
+    ends_at = project.ends_at()
+    with project.connect() as client:
+        server.send_signal(signal.SIGSTOP)
+        client.sendall(DUMP)
+        until(lambda: time.time() > ends_at + 0.1, "the time limit")
+        server.send_signal(signal.SIGCONT)
+        assert answer(client) == b""
+    assert server.wait(PATIENCE) == 0
