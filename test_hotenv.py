@@ -19,6 +19,7 @@ import fcntl
 import gc
 import glob
 import html
+import http.server
 import importlib.util
 import io
 import itertools
@@ -24419,3 +24420,153 @@ def test_agent_timeout_of_a_request(project, limit):
         server.send_signal(signal.SIGCONT)
         assert answer(client) == b""
     assert server.wait(PATIENCE) == 0
+
+
+# ==== escapes from a sandbox without network ======================================================
+# What Codex tries in its own sandbox for Linux (openai/codex, Apache-2.0: the file
+# codex-rs/linux-sandbox/tests/suite/landlock.rs), tried here under --no-network. Codex takes hosts
+# of the internet; here the commands reach servers of this machine, so that each of them succeeds
+# where nothing is guarded.
+
+# The words of each command. HTTP is a web server, PORT is its port, NAME is a name that a name
+# server knows, and SSH stands for the options with which ssh finds the host `host`.
+_ESCAPES = {
+    "curl": ["curl", "-I", "http://HTTP/"],
+    "wget": ["wget", "-qO-", "http://HTTP/"],
+    "ping": ["ping", "-c", "1", "127.0.0.1"],
+    "nc": ["nc", "-z", "127.0.0.1", "PORT"],
+    "ssh": ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=1", "SSH", "host", "true"],
+    "getent": ["getent", "ahosts", "NAME"],
+    "bash": ["bash", "-c", "echo hi > /dev/tcp/127.0.0.1/PORT"],
+}
+
+# A name server for the network namespace in which it is started: every name has the address
+# 192.0.2.1, and none has one of IPv6. It prints a line when it can be asked.
+_ESCAPES_NAME_SERVER = """
+import socket
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.1", 53))
+print("ready", flush=True)
+while True:
+    asked, client = server.recvfrom(512)
+    end = asked.index(0, 12) + 5
+    is_v4 = asked[end - 4 : end - 2] == b"\\0\\1"
+    counts = b"\\0\\1" + (b"\\0\\1" if is_v4 else b"\\0\\0") + bytes(4)
+    found = b"\\xc0\\x0c\\0\\1\\0\\1\\0\\0\\0\\0\\0\\4" + bytes([192, 0, 2, 1]) if is_v4 else b""
+    server.sendto(asked[:2] + b"\\x81\\x80" + counts + asked[12:end] + found, client)
+"""
+
+
+@pytest.fixture(scope="module")
+def escapes_server():
+    """The address HOST:PORT of a web server on this machine."""
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        """Answers each request by an empty page."""
+
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_HEAD = do_GET
+
+        def log_message(self, *words):
+            """Keep the output of the tests as it is."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield "127.0.0.1:%d" % server.server_address[1]
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def escapes_names():
+    """The words that start a program in a network namespace with a name server of its own."""
+    if not ROOT or not LINUX:
+        pytest.skip("needs root, and namespaces of Linux")
+    with contextlib.closing(Project()) as holder:
+        (holder.root / "resolv.conf").write_text("nameserver 127.0.0.1\n")
+        lines = 'ip link set lo up && mount --bind "$0" /etc/resolv.conf && exec "$@"'
+        words = ["unshare", "--net", "--mount", "sh", "-c", lines, str(holder.root / "resolv.conf")]
+        server = subprocess.Popen(
+            [*words, sys.executable, "-S", "-c", _ESCAPES_NAME_SERVER], stdout=PIPE, stderr=DEVNULL
+        )
+        holder.started.append(server)
+        if server.stdout.readline() != b"ready\n":
+            pytest.skip("needs ip(8), and namespaces for the network and for mounts")
+        yield ["nsenter", "--net", "--mount", "--target", str(server.pid)]
+
+
+@pytest.fixture
+def escape(request, guards_runtime, tmp_path):
+    """escape(name, *guards): run a command of the table, under guards or without any."""
+
+    def run(name, *guards):
+        words = list(_ESCAPES[name])
+        if not shutil.which(words[0]):
+            pytest.skip(words[0] + " is not installed")
+
+        # 1. Fill the gaps in the words, each with a server that is started for it alone.
+        before = []
+        if "SSH" in words:
+            place = words.index("SSH")
+            words[place : place + 1] = request.getfixturevalue("host").command[1:-1]
+        elif "NAME" in words:
+            before = request.getfixturevalue("escapes_names")
+            words[words.index("NAME")] = "example.test"
+        elif name != "ping":
+            address = request.getfixturevalue("escapes_server")
+            port = address.rpartition(":")[2]
+            words = [word.replace("HTTP", address).replace("PORT", port) for word in words]
+
+        # 2. Start the command. By itself wget would try again for minutes.
+        (tmp_path / "wgetrc").write_text("tries = 1\n")
+        env = environment(guards_runtime, WGETRC=str(tmp_path / "wgetrc"))
+        if guards:
+            hotenv_words = [sys.executable, guards_runtime + "/installed", "hermetic", *guards]
+            words = [*hotenv_words, "--", *words]
+        return output_of([*before, *words], guards_runtime, tmp_path, env)
+
+    return run
+
+
+@only_kernel
+@pytest.mark.parametrize("name", _ESCAPES)
+def test_escape_succeeds_without_guards(escape, name):
+    """Without guards the command gets through, or the table would show nothing."""
+    done = escape(name)
+    if name == "ping" and "permitted" in done.stderr:
+        pytest.skip("this system lets nobody ping")
+    assert done.returncode == 0, done.stderr
+
+
+@only_kernel
+@pytest.mark.parametrize("name", _ESCAPES)
+def test_escape_is_blocked(escape, name):
+    """Under --no-network the command does not get through, and says so by its exit status."""
+    done = escape(name, "--no-network")
+    assert done.returncode != 0, done.stdout
+    assert "hotenv: internal" not in done.stderr
+
+
+# What Codex expects of a command in its sandbox: the guards, the line of a shell, its exit status
+# and output. ROOT is a directory that may be written under --fs-write=ROOT.
+_ESCAPES_ALLOWED = [
+    ("--no-network", "grep '^NoNewPrivs:' /proc/self/status", 0, "NoNewPrivs:\t1\n"),
+    (ANY, "grep '^NoNewPrivs:' /proc/self/status", 0, "NoNewPrivs:\t1\n"),
+    (ANY, "ls -l /bin > /dev/null", 0, ""),
+    (ANY, "echo blah > /dev/null", 0, ""),
+    (ANY + " --fs-write=ROOT", "echo blah > ROOT/test && cat ROOT/test", 0, "blah\n"),
+    (ANY, "echo blah > ROOT/test", 1, ""),
+]
+
+
+@only_landlock
+@pytest.mark.parametrize("guards, line, status, output", _ESCAPES_ALLOWED)
+def test_sandbox_of_codex_is_like_ours(hermetic, tmp_path, guards, line, status, output):
+    """A command may do what Codex lets it do in a sandbox: no privileges, /dev/null, one root."""
+    line = line.replace("ROOT", str(tmp_path))
+    done = hermetic(guards.replace("ROOT", str(tmp_path)), "bash", "-c", line)
+    assert (done.returncode, done.stdout) == (status, output), done.stderr
