@@ -6307,11 +6307,11 @@ def _line_of_script(script: str, words: Words, head: bytes) -> Words:
     `head` is how the script begins, `words` are its arguments.
     """
     text = os.fsdecode(head)
-    if not text.startswith("#!"):
-        return []
+    lines = text.split("\n")
+    if not text.startswith("#!") or "\0" in lines[0]:
+        return []  # no path has a NUL
 
     # 1. How pip and uv write a first line that is too long, or relative to the script.
-    lines = text.split("\n")
     second = ""
     if len(lines) > 2:  # else the second line is cut, or missing
         second = lines[1]
@@ -6321,7 +6321,13 @@ def _line_of_script(script: str, words: Words, head: bytes) -> Words:
         directory = shlex.quote(os.path.dirname(os.path.realpath(script)))
         line = second[len(start):-len(end)]
         line = line.replace('"$(dirname -- "$(realpath -- "$0")")"', directory)
-        return [*shlex.split(line), script, *words]
+        try:
+            command = shlex.split(line)
+        except ValueError:
+            return []  # a quote is missing, so that no shell can run the line
+        if not command or "\0" in line:
+            return []
+        return [*command, script, *words]
 
     # 2. A path with arguments, or what `env` is to find on PATH.
     interpreter = lines[0][len("#!"):].split()
@@ -7014,7 +7020,10 @@ class _GuardedStart:
             raise HotenvError(_EXIT_HERMETIC, f"cannot guard {name}: {_reason(error)}") from None
         self.argv = self.target.argv(self.home)
         outer = os.environ.get("HOTENV_GUARDS", "")
-        self.outer = _Orders.all_of(outer) if outer else []
+        try:
+            self.outer = _Orders.all_of(outer) if outer else []
+        except ValueError as error:
+            raise HotenvError(_EXIT_HERMETIC, str(error)) from None
         orders = _Orders(guards, self._sealed(launch), self.target.directory(), launch.secrets)
         orders.launcher = sys.executable
         orders.kernel = _kernel_holds_programs(guards)
@@ -10691,6 +10700,8 @@ class _McpRequest:
             if self.method == "server/discover":
                 raise _ProtocolError(_MCP_WRONG_PARAMS, "_meta must name a protocolVersion")
             return
+        if not isinstance(revision, str):  # deep JSON could not even be sent back
+            raise _ProtocolError(_MCP_WRONG_PARAMS, "the protocolVersion in _meta must be a string")
         if revision != _MCP_REVISION:
             raise _ProtocolError(
                 _MCP_NO_SUCH_REVISION, "Unsupported protocol version",

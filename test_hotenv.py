@@ -50,6 +50,7 @@ import threading
 import time
 import traceback
 import tracemalloc
+import types
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24570,3 +24571,266 @@ def test_sandbox_of_codex_is_like_ours(hermetic, tmp_path, guards, line, status,
     line = line.replace("ROOT", str(tmp_path))
     done = hermetic(guards.replace("ROOT", str(tmp_path)), "bash", "-c", line)
     assert (done.returncode, done.stdout) == (status, output), done.stderr
+
+
+# ==== whatever bytes come =========================================================================
+# h11 promises that whatever bytes come, its parser returns an event or raises one kind of error. So
+# does each place of hotenv at which something from outside comes in: the result is a value of a
+# known kind, or an error that the place documents, and never another exception.
+
+# What a fuzzed text may get: bytes with a meaning in some format, and shapes that are hard to read.
+_FUZZ_PIECES = [
+    *[b"\0", b"\n", b"\r\n", b"\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xe2\x80\xa8", b"\x1b[2J"],
+    *[b"=", b"'", b'"', b"\\", b"#", b"$", b"${", b"}", b":-", b":?", b"export ", b"[", b"]", b"{"],
+    *[b",", b":", b"null", b"true", b"NaN", b"-Infinity", b"1e999", b"-0", b'"\\ud800"', b"\\u0000"],
+    *[b"9" * 400, b"9" * 5000, b"(", b")", b"$(", b"`", b"<<E\n", b";;", b" in ", b"case ", b"do "],
+    *[b"/", b"../", b"#!", b"/env", b" -S ", b"python3", b"-c", b"'''exec' ", b'"$0" "$@"'],
+]
+
+
+def _fuzz_data(dice, seeds):
+    """Return random bytes now and then, and else a seed with some random changes."""
+    if dice.random() < 0.1:
+        return bytes(dice.randrange(256) for _ in range(dice.randrange(40)))
+    data = bytearray(dice.choice(seeds))
+    for _ in range(dice.randrange(1, 5)):
+        start = dice.randrange(len(data) + 1)
+        end = min(len(data), start + dice.choice((0, 1, 2, 8, 40)))
+        change = dice.choice(("flip", "cut", "end", "double", "splice", "put", "put", "nest"))
+        if change == "flip" and start < len(data):
+            data[start] ^= 1 << dice.randrange(8)
+        elif change == "cut":
+            del data[start:end]
+        elif change == "end":
+            del data[start:]
+        elif change == "double":
+            data[start:start] = data[start:end] * dice.choice((1, 2, 50))
+        elif change == "splice":
+            other = dice.choice(seeds)
+            data[start:] = other[dice.randrange(len(other) + 1) :]
+        elif change == "put":
+            data[start:end] = dice.choice(_FUZZ_PIECES)
+        elif change == "nest":
+            opened, closed = dice.choice(((b"[", b"]"), (b'{"a":', b"}"), (b"${A:-", b"}"), (b"$(", b")")))
+            depth = dice.choice((3, dice.randrange(1200)))
+            data[start:end] = opened * depth + b"1" + closed * depth
+    return bytes(data)
+
+
+class _FuzzedMcp:
+    """The server of `mcp`, whose tools check their arguments, and start no shell."""
+
+    def __init__(self):
+        stdout = os.dup(1)
+        self.server = hotenv._McpServer(types.SimpleNamespace(remote={"far": "x"}, policy=None))
+        os.dup2(stdout, 1)  # the server has taken descriptor 1 for itself
+        os.close(stdout)
+        self.sent = []
+        output = self.server._output
+        output.send = lambda message: self.sent.append(output._line(message))
+        self.server._queue = self._answer
+        self.server._start_thread = self._answer
+
+    def _answer(self, call, shell):
+        """Answer a call at once."""
+        self.server._send_result(call.request, hotenv._mcp_content({"session": shell.name}))
+
+    def take(self, line):
+        """Take a line as it comes from stdin; return the lines that are sent."""
+        self.sent.clear()
+        self.server.take(line)
+        return self.sent
+
+
+class _FuzzedTarget:
+    """A script whose beginning is fuzzed."""
+
+    def __init__(self, directory):
+        self.path = directory / "script"
+        executable(self.path, "")
+
+    def resolve(self, data):
+        """Return what the script is, for somebody who guards it."""
+        self.path.write_bytes(data)
+        return hotenv._Target.resolve([str(self.path), "word"], PATHS)
+
+
+class _FuzzedPolicy:
+    """A policy file whose content is fuzzed."""
+
+    def __init__(self, directory):
+        self.path = directory / "policy"
+
+    def load(self, data):
+        """Return the policy in the file."""
+        self.path.write_bytes(data)
+        return hotenv._load_policy(str(self.path))
+
+
+class _Fuzzed:
+    """A place at which something from outside comes in.
+
+    - `read`: takes bytes.
+    - `kinds`: what it may return.
+    - `errors`: what it may raise.
+    - `seeds`: bytes that are right.
+    - `count`: how often the long form tries it; the usual form tries a twentieth.
+    """
+
+    def __init__(self, read, kinds, errors, seeds, count=400_000):
+        self.read = read
+        self.kinds = kinds
+        self.errors = errors
+        self.seeds = seeds
+        self.count = count
+
+
+_FUZZ_DOTENV = [
+    b"A=1\nB='two words'\nexport C=\"${A} $B \\n\"\n# comment\nD = ${E:-${A:+x}} # more\n",
+    b"KEY='-----BEGIN-----\nabc\n-----END-----'\nexport KEY\nURL=${HOST:?missing}\\${x}\r\n",
+    b"'quoted name'=1\nA.B-C=?\nEMPTY=\nX=\"\\\"\"",
+]
+_FUZZ_JSON = [
+    b'{"A": "1", "B": 2.5e3, "C": true, "\\u00e9": "\\ud83d\\ude00\\n"}\n',
+    b' { } ',
+]
+_FUZZ_REQUESTS = [request for request in GOOD_REQUESTS + BAD_REQUESTS if len(request) < 1000]
+_FUZZ_ANSWERS = [data for data, _ in ANSWERS if len(data) < 1000]
+_FUZZ_RECORD = (
+    b'{"directory": "/home/me/p", "name": "prod", "started": 1771000000.5, "variables": 3,'
+    b' "idle_timeout": 300.0, "max_age": null, "memory_closed": true}\n'
+)
+_FUZZ_GUARDS = [
+    b"no-network\nallow-domain=a.b\nsealed=/tmp/x\nprogram=/p\nsecret=TOKEN\nlauncher=/py\nkernel",
+    b"fs-readonly=/\nfs-write=/tmp\nsealed=/x\ncode\nunhooked\n\ntrace\nallow-unix\nsealed=/y",
+]
+_FUZZ_SCRIPTS = [
+    b"#!/usr/bin/python3 -I\nprint(1)\n",
+    b"#!/usr/bin/env -S python3 -m x\n",
+    b"#!/bin/sh\n'''exec' \"/usr/bin/python3\" -E \"$0\" \"$@\"\n' '''\nprint(1)\n",
+    b"#!/bin/sh\necho $1\n",
+    b"\x7fELF\2\1\1",
+]
+_FUZZ_MCP = [
+    _mcp_request(method="initialize", params={"protocolVersion": "2025-06-18", "clientInfo": {"name": "t"}}),
+    _mcp_request(method="tools/list"),
+    _mcp_call(name="session_open", arguments={"cwd": "/tmp", "isolated": True, "remote": "far"}),
+    _mcp_call(name="session_exec", arguments={"session": "s1", "command": "ls", "timeout": 2.5}),
+    _mcp_call(name="session_read", arguments={"session": "s1", "id": "c1", "offset": 7}),
+    _mcp_call(name="session_write", arguments={"session": "s1", "id": "j1", "text": "x"}),
+    _mcp_call(name="session_stop", arguments={"session": "s1", "id": "j1"}),
+    _mcp_call(name="session_list"),
+    _mcp_call(name="session_close", arguments={"session": "s1"}),
+    _mcp_line(method="notifications/cancelled", params={"requestId": 1}),
+    _mcp_line(id="q1", result={"action": "accept", "content": {}}),
+    _mcp_request(method="tools/list", params={"_meta": {**_AGENTS_META, "progressToken": 1}}),
+    _mcp_request(method="server/discover", params={"_meta": _AGENTS_META}),
+]
+_FUZZ_NONCE = b"0123456789abcdef"
+_FUZZ_SHELL = b"junk\0%s\x000\0/home/me\n\x0012 34\0export A=1\n\0%s\n" % (_FUZZ_NONCE, _FUZZ_NONCE)
+
+_FUZZED = {
+    "dotenv": lambda _: _Fuzzed(
+        lambda data: hotenv.parse_dotenv(data, {"HOST": "h"}),
+        dict, hotenv.HotenvError, _FUZZ_DOTENV,
+    ),
+    "dotenv as JSON": lambda _: _Fuzzed(
+        lambda data: dict(hotenv._parse_json_entries(data)),
+        dict, hotenv.HotenvError, _FUZZ_JSON,
+    ),
+    "dotenv as NUL": lambda _: _Fuzzed(
+        lambda data: dict(hotenv._parse_nul_entries(data)),
+        dict, hotenv.HotenvError, [b"A=1\0B=two\nlines\0C=\0"],
+    ),
+    "request": lambda _: _Fuzzed(
+        hotenv._decode_request, hotenv._Request, ValueError, _FUZZ_REQUESTS
+    ),
+    "answer": lambda _: _Fuzzed(
+        hotenv._decode_snapshot, dict, hotenv.HotenvError, _FUZZ_ANSWERS
+    ),
+    "marker": lambda _: _Fuzzed(
+        hotenv._Marker.parse, (str, type(None)), (), [b"socket=/run/user/1/hotenv/0a1b2c3d.sock\n"]
+    ),
+    "record": lambda _: _Fuzzed(
+        hotenv._Record.parse, (hotenv._Record, type(None)), (), [_FUZZ_RECORD]
+    ),
+    "MCP line": lambda _: _Fuzzed(_FuzzedMcp().take, list, (), _FUZZ_MCP),
+    "policy file": lambda directory: _Fuzzed(
+        _FuzzedPolicy(directory).load,
+        dict, hotenv.HotenvError, [b'{"allow": ["git", "ls"], "deny": ["sudo"]}'], count=40_000,
+    ),
+    "command under a policy": lambda _: _Fuzzed(
+        lambda data: hotenv._denied({"allow": ["a", "b"]}, data.decode("utf-8", "replace")),
+        str, (), [line.encode() for line in _AGENTS_LINES], count=200_000,
+    ),
+    "guards": lambda _: _Fuzzed(
+        lambda data: hotenv._Orders.all_of(os.fsdecode(data)), list, ValueError, _FUZZ_GUARDS
+    ),
+    "script": lambda directory: _Fuzzed(
+        _FuzzedTarget(directory).resolve, hotenv._Target, OSError, _FUZZ_SCRIPTS, count=40_000
+    ),
+    "shell": lambda _: _Fuzzed(
+        lambda data: hotenv._ShellRecord.parse(data, _FUZZ_NONCE),
+        (hotenv._ShellRecord, type(None)), (), [_FUZZ_SHELL],
+    ),
+}
+
+
+@pytest.mark.parametrize("place", _FUZZED)
+def test_whatever_bytes_come(tmp_path, place):
+    """Whatever bytes come, a place returns a value or raises a documented error, and no other."""
+    fuzzed = _FUZZED[place](tmp_path)
+    dice = random.Random(f"{SEED}{place}")
+    for _ in range(amount(fuzzed.count)):
+        data = _fuzz_data(dice, fuzzed.seeds)
+        try:
+            found = fuzzed.read(data)
+        except fuzzed.errors:
+            continue
+        except Exception as error:
+            pytest.fail("%r leads to %r" % (data, error))
+        assert isinstance(found, fuzzed.kinds), data
+
+
+@pytest.mark.parametrize("place", _FUZZED)
+def test_right_bytes_are_taken(tmp_path, place):
+    """At least one of the seeds of each place is right, or its fuzzing would show little."""
+    fuzzed = _FUZZED[place](tmp_path)
+    taken = []
+    for data in fuzzed.seeds:
+        with contextlib.suppress(fuzzed.errors):
+            taken.append(fuzzed.read(data))
+    assert any(found not in (None, []) for found in taken), taken
+
+
+# -- what fuzzing has found --
+
+# Beginnings of scripts that no kernel and no shell can run.
+_FUZZ_BROKEN_SCRIPTS = [
+    b"#!/bin/sh\n'''exec' \"/usr/bin/python3 \"$0\" \"$@\"\n",
+    b"#!/bin/sh\n'''exec' /usr/bin/py\0/python3 \"$0\" \"$@\"\n\n",
+    b"#!/usr/bin/\0/python3\n",
+]
+
+
+@pytest.mark.parametrize("data", _FUZZ_BROKEN_SCRIPTS, ids=short)
+def test_script_that_nothing_can_run_is_a_program(tmp_path, data):
+    """A script whose first lines nothing can run is taken for a program without a hook."""
+    assert _FuzzedTarget(tmp_path).resolve(data).how == "program"
+
+
+def test_damaged_guards_are_refused(hermetic, guards_runtime):
+    """With a damaged HOTENV_GUARDS nothing is started, and the error names that variable."""
+    env = environment(guards_runtime, HOTENV_GUARDS="x")
+    assert "HOTENV_GUARDS" in _guards_refusal(hermetic("--no-network", "true", env=env), 1)
+
+
+def test_mcp_bears_a_revision_of_any_depth():
+    """A line whose revision is JSON as deep as can be read is answered by an error."""
+    mcp = _FuzzedMcp()
+    key = "io.modelcontextprotocol/protocolVersion"
+    line = '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"%s":DEEP}}}' % key
+    for depth in range(940, 1000):
+        deep = "[" * depth + "]" * depth
+        (told,) = mcp.take(line.replace("DEEP", deep).encode())
+        assert "error" in json.loads(told), depth
