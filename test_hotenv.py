@@ -24716,9 +24716,9 @@ _FUZZ_MCP = [
     _mcp_request(method="tools/list"),
     _mcp_call(name="session_open", arguments={"cwd": "/tmp", "isolated": True, "remote": "far"}),
     _mcp_call(name="session_exec", arguments={"session": "s1", "command": "ls", "timeout": 2.5}),
-    _mcp_call(name="session_read", arguments={"session": "s1", "id": "c1", "offset": 7}),
-    _mcp_call(name="session_write", arguments={"session": "s1", "id": "j1", "text": "x"}),
-    _mcp_call(name="session_stop", arguments={"session": "s1", "id": "j1"}),
+    _mcp_call(name="session_read", arguments={"session": "s1", "id": 1, "from": 7}),
+    _mcp_call(name="session_write", arguments={"session": "s1", "id": 1, "secret": "TOKEN"}),
+    _mcp_call(name="session_stop", arguments={"session": "s1", "id": 1}),
     _mcp_call(name="session_list"),
     _mcp_call(name="session_close", arguments={"session": "s1"}),
     _mcp_line(method="notifications/cancelled", params={"requestId": 1}),
@@ -24834,3 +24834,332 @@ def test_mcp_bears_a_revision_of_any_depth():
         deep = "[" * depth + "]" * depth
         (told,) = mcp.take(line.replace("DEEP", deep).encode())
         assert "error" in json.loads(told), depth
+
+
+# ==== values never leave ==========================================================================
+# Invariant 1, seen from outside: strace looks at each command of hotenv, and at all that the command
+# starts. Every value of the session begins with the same letters. They may pass through sockets,
+# pipes, files in memory and terminals, and stand in environments, which strace does not show here.
+# They stand in no argument, no path, no file and no message, and on stdout only if asked for.
+
+_LEAVING_MARK = b"v4lue-"
+_LEAVING_TEXT = (
+    b"TOKEN=v4lue-of-token\nURL='https://me:v4lue-of-url@h/?x=1'\nPEM='v4lue-of-line-1\nv4lue-of-line-2'\n"
+    b"DERIVED=\"${TOKEN}-and-more\"\nHOST=v4lue-of-host.test\n"
+)
+_LEAVING_JSON = b'{"TOKEN": "v4lue-of-token", "PEM": "v4lue-of-line-1\\nv4lue-of-line-2"}'
+_LEAVING_NUL = b"TOKEN=v4lue-of-token\0PEM=v4lue-of-line-1\nv4lue-of-line-2\0"
+
+# The calls that have a path or arguments, those that write, and those by which a process begins.
+_LEAVING_WRITES = "write pwrite64 writev pwritev pwritev2 sendto sendmsg sendmmsg".split()
+_LEAVING_BEGINS = "fork vfork clone clone3".split()
+_LEAVING_CALLS = ",".join(["%file", *("?" + call for call in _LEAVING_WRITES + _LEAVING_BEGINS)])
+
+# What strace calls the targets through which a value may pass.
+_LEAVING_WAYS = re.compile(
+    rb"(socket:\[|UNIX|pipe:\[|/memfd:hotenv|/dev/ptmx|/dev/pts/|/dev/tty$|/dev/null)"
+)
+
+
+class _Leaving:
+    """A Project whose programs strace looks at, from `watch` on.
+
+    - `stdout` and `stderr`: plain files, which take what the commands write.
+    """
+
+    def __init__(self, project):
+        self.end = -1
+        if subprocess.run(["sh", "-c", "strace -D -q -o /dev/null true"], stderr=DEVNULL).returncode:
+            pytest.skip("needs strace, and the right to trace a child")
+        self.project = project
+        self.traces = project.root / "trace"
+        self.stdout = project.root / "stdout"
+        self.stderr = project.root / "stderr"
+        (project.root / "store").write_bytes(_LEAVING_TEXT)
+
+    def watch(self):
+        """Have strace look at whatever is started from now on."""
+        self.traces.mkdir()
+        options = ["-D", "-q", "-ff", "-y", "-s", "10000000", "-e", "signal=none"]
+        words = ["strace", *options, "-e", "trace=" + _LEAVING_CALLS, "-o", self.traces / "of"]
+
+        # A pipe that strace has open says when strace ends, which outlives all that it looks at.
+        pipe = self.project.root / "end"
+        os.mkfifo(str(pipe))
+        self.end = os.open(str(pipe), os.O_RDONLY | os.O_NONBLOCK)
+        held = ["sh", "-c", 'exec 9> "$0" && exec "$@"', pipe]
+        self.project.program = [*map(str, held + words), *self.project.program]
+
+    def run(self, words, text=b"", status=None, **options):
+        """Run a command until it ends, and compare its exit status where there is one to be."""
+        with open(str(self.stdout), "ab") as stdout, open(str(self.stderr), "ab") as stderr:
+            options = {"input": text, "stdout": stdout, "stderr": stderr, **options}
+            done = self.project.hotenv(*words, **options)
+        assert status in (None, done.returncode), self.stderr.read_bytes()
+
+    def lines(self):
+        """Return the calls that were made, as lines, once strace and all that it saw have ended."""
+        until(self._is_over, "the end of strace")
+        lines = []
+        for path in self.traces.iterdir():
+            lines += path.read_bytes().splitlines()
+        return lines
+
+    def _is_over(self):
+        """Has everybody closed the pipe?"""
+        try:
+            return os.read(self.end, 1) == b""
+        except BlockingIOError:
+            return False
+
+    def is_allowed(self, line, shows):
+        """May a value stand in this call?"""
+        call, _, rest = line.partition(b"(")
+        target = re.match(rb"\d+<(.*?)>(?:, |\()", rest)
+        if call.decode() not in _LEAVING_WRITES or not target:
+            return False
+        if target[1] == os.fsencode(self.stdout):
+            return shows
+        return bool(_LEAVING_WAYS.match(target[1]))
+
+    def check(self, shows):
+        """Fail if a value has left; `shows` says whether stdout has to have one."""
+        # 1. The calls.
+        lines = self.lines()
+        assert [line for line in lines if line.startswith(b"execve(")] != [], "strace saw nothing"
+        cut = [line for line in lines if re.match(rb'execve\(.*"\.\.\.|execve\(.*, \.\.\.\]', line)]
+        assert cut == [], "strace has not shown all arguments"
+        with_value = [line for line in lines if _LEAVING_MARK in line]
+        assert [line for line in with_value if not self.is_allowed(line, shows)] == []
+
+        # 2. What is left. The test itself has written the store, and strace its records.
+        assert (_LEAVING_MARK in self.stdout.read_bytes()) is shows
+        for path in self.project.root.rglob("*"):
+            is_ours = path.name == "store" or self.traces in path.parents
+            if path == self.stdout or is_ours or not stat.S_ISREG(os.lstat(str(path)).st_mode):
+                continue
+            assert _LEAVING_MARK not in path.read_bytes(), path
+
+
+@pytest.fixture
+def leaving(project):
+    """A _Leaving, in whose project nothing runs yet."""
+    watcher = _Leaving(project)
+    yield watcher
+    if watcher.end >= 0:
+        os.close(watcher.end)
+
+
+_LEAVING_SH = ["--", "sh", "-c", 'test -n "$TOKEN"']
+_LEAVING_PYTHON = ["--", sys.executable, "-c"]
+_LEAVING_LOOKUP = "import os, socket; socket.getaddrinfo(os.environ['HOST'], 80)"
+_LEAVING_START = "import os, subprocess; subprocess.run(['echo', os.environ['HOST']])"
+_LEAVING_WRITE = "import os; open('/tmp/' + os.environ['TOKEN'], 'w')"
+
+# Commands that ask a live session: their words, exit status, and whether stdout has to have a value.
+_LEAVING_ASKS = [
+    (["run", "--", "true"], 0, False),
+    (["run", *_LEAVING_SH], 0, False),
+    (["run", "--", "printenv", "TOKEN"], 0, True),
+    (["run", "--mask", "--", "env"], 0, False),
+    (["run", "--mask", "--no-mask", "URL", "--", "env"], 0, True),
+    (["run", "--isolated", "--define", "X=1", "--pass", "LC_*", *_LEAVING_SH], 0, False),
+    (["run", "--only", "TOKEN", *_LEAVING_SH], 0, False),
+    (["run", "--optional", *_LEAVING_SH], 0, False),
+    (["run", "--file", "TOKEN", "--", "sh", "-c", "cat $TOKEN > /dev/null"], 0, False),
+    (["run", "--file", "TOKEN", "--mask", "--", "sh", "-c", "cat $TOKEN"], 0, False),
+    (["run", "--no-network", *_LEAVING_SH], 0, False),
+    (["run", "--no-subprocess", *_LEAVING_SH], 0, False),
+    (["run", "--fs-readonly=/", *_LEAVING_SH], 0, False),
+    (["run", "--fs-readonly=/", "--mask", "--", "env"], 0, False),
+    (["run", "--no-network", "--trace", *_LEAVING_PYTHON, _LEAVING_LOOKUP], 2, False),
+    (["run", "--no-network", "--allow-domain=x.y", *_LEAVING_PYTHON, _LEAVING_LOOKUP], 2, False),
+    (["run", "--no-subprocess", "--trace", *_LEAVING_PYTHON, _LEAVING_START], 2, False),
+    (["run", "--strict-imports", "--trace", *_LEAVING_PYTHON, "import _ctypes"], 2, False),
+    (["run", "--profile", "all", *_LEAVING_PYTHON, "pass"], 0, False),
+    (["run", "--", "no-such-program"], 8, False),
+    (["run", "--only", "NOTHING", "--", "true"], 2, False),
+    (["run", "--file", "NOTHING", "--", "true"], 2, False),
+    (["run", "--no-such-option", "--", "true"], 2, False),
+    (["dump"], 0, True),
+    (["dump", "--format", "dotenv"], 0, True),
+    (["dump", "--format", "sh"], 0, True),
+    (["dump", "--format", "json"], 0, True),
+    (["dump", "--format", "nul"], 0, True),
+    (["dump", "--format", "names"], 0, False),
+    (["dump", "--format", "value", "--only", "TOKEN"], 0, True),
+    (["dump", "--format", "value"], None, False),
+    (["mask"], 0, False),
+    (["mask", "--check"], 1, False),
+    (["status"], 0, False),
+    (["status", "--json"], 0, False),
+    (["status", "-q"], 0, False),
+    (["status", "--all"], 0, False),
+    (["stop"], 0, False),
+    (["stop", "--all"], 0, False),
+    (["serve"], 10, False),
+    (["shellenv", "bash"], 0, False),
+    (["help", "exit"], 0, False),
+]
+
+
+@only_linux
+@only_root
+@pytest.mark.parametrize("words, status, shows", _LEAVING_ASKS, ids=short)
+def test_no_value_leaves_a_command(leaving, words, status, shows):
+    """A command that asks a session lets no value out, but to what it starts, and as it is told."""
+    leaving.project.serve(_LEAVING_TEXT)
+    leaving.watch()
+    leaving.run(words, _LEAVING_TEXT, status)
+    leaving.check(shows)
+
+
+# Commands that make a session: their words, and their input.
+_LEAVING_SERVES = [
+    (["serve"], _LEAVING_TEXT),
+    (["serve", "--verbose", "--max-age", "1h", "--timeout", "5m"], _LEAVING_TEXT),
+    (["serve", "--format", "json"], _LEAVING_JSON),
+    (["serve", "--format", "nul"], _LEAVING_NUL),
+    (["serve", "--background"], _LEAVING_TEXT),
+    (["serve", "--background", "--force", "--verbose", "--log", "log"], _LEAVING_TEXT),
+    (["serve", "--background", "--format", "json", "--quiet"], _LEAVING_JSON),
+    (["run", "--fill", "cat ../store", *_LEAVING_SH], b""),
+    (["dump", "--format", "names"], b""),
+]
+
+
+@only_linux
+@only_root
+@pytest.mark.parametrize("words, text", _LEAVING_SERVES, ids=short)
+def test_no_value_leaves_a_server(leaving, words, text):
+    """A server lets no value out, but by its socket: not at its start, nor later, nor at its end."""
+    project = leaving.project
+    project.env["HOTENV_FILL"] = "cat ../store"
+    plain = project.program
+    leaving.watch()
+    if words[0] == "serve" and "--background" not in words:
+        with open(str(leaving.stdout), "wb") as stdout:
+            project.serve(text, *words[1:], stdout=stdout)
+    else:
+        leaving.run(words, text, 0)
+
+    assert _LEAVING_MARK in project.ask()
+    project.ask(RUN)
+    assert _LEAVING_MARK not in project.ask(b'{"command":"v4lu\n')
+    project.program = plain
+    assert project.hotenv("stop").returncode == 0
+    leaving.check(False)
+
+
+# Input that `serve` refuses: its options and the input.
+_LEAVING_REFUSED = [
+    ([], b"v4lue-of-token\n"),
+    ([], b"v4lue-of-token!\n"),
+    ([], b"A='v4lue-of-token\n"),
+    ([], b"A='v4lue-of-token' v4lue\n"),
+    ([], b"A=${X:?v4lue-of-token}\n"),
+    ([], b"A=v4lue-of-token\0\n"),
+    (["--format", "json"], b'{"A": "v4lue-of-token", "B": ["v4lue-of-token"]}'),
+    (["--format", "json"], b'{"A": "v4lue-of-token'),
+    (["--format", "nul"], b"A=v4lue-of-token"),
+    (["--background"], b"A=\"v4lue-of-token\n"),
+]
+
+
+@only_linux
+@only_root
+@pytest.mark.parametrize("options, text", _LEAVING_REFUSED, ids=short)
+def test_no_value_leaves_a_refusal(leaving, options, text):
+    """An input that is refused lets no value out."""
+    leaving.watch()
+    leaving.run(["serve", *options], text, 7)
+    leaving.check(False)
+
+
+@only_linux
+@only_root
+def test_no_value_leaves_a_prompt(leaving):
+    """A value that somebody types at `serve --prompt` stays in the server."""
+    project = leaving.project
+    (project.dir / "text").write_bytes(b"TOKEN=?\n")
+    plain = project.program
+    leaving.watch()
+    command = project.command(["serve", "--prompt", "--background"])
+    options = {"cwd": project.dir, "env": project.env, "stdin": project.dir / "text"}
+    leaving.stdout.touch()
+    with on_terminal(*command, **options) as (pid, terminal):
+        read_until(terminal, b"TOKEN: ")
+        os.write(terminal, b"v4lue-of-token\n")
+        assert _LEAVING_MARK not in read_until(terminal, rb"ready: [^\n]*\n")
+        assert os.waitpid(pid, 0)[1] == 0
+    assert _LEAVING_MARK in project.ask()
+    project.program = plain
+    assert project.hotenv("stop").returncode == 0
+    leaving.check(False)
+
+
+@only_linux
+@only_root
+def test_no_value_leaves_a_full_disk(leaving):
+    """A dump that cannot be written lets no value out but to where it was told to."""
+    leaving.project.serve(_LEAVING_TEXT)
+    leaving.watch()
+    leaving.stdout.touch()
+    with open("/dev/full", "wb") as full:
+        leaving.run(["dump"], b"", 8, stdout=full)
+    told = [line for line in leaving.lines() if b"</dev/full>" not in line]
+    assert [line for line in told if _LEAVING_MARK in line and b"<socket:" not in line] == []
+    assert _LEAVING_MARK not in leaving.stderr.read_bytes()
+
+
+# What an agent does with a session: the tool and its arguments, in this order.
+_LEAVING_AGENT = [
+    ("session_open", {}),
+    ("session_exec", {"session": "s1", "command": "echo $TOKEN $PEM; env; cd /tmp; false"}),
+    ("session_exec", {"session": "s1", "command": "cat <<< $TOKEN; cat <<E\n$URL\nE"}),
+    ("session_exec", {"session": "s1", "command": "read -rs x", "background": True, "terminal": True}),
+    ("session_write", {"session": "s1", "id": 3, "secret": "TOKEN"}),
+    ("session_exec", {"session": "s1", "command": "cat", "background": True}),
+    ("session_write", {"session": "s1", "id": 4, "secret": "PEM", "end": True}),
+    ("session_read", {"session": "s1", "id": 4, "wait": 5}),
+    ("session_write", {"session": "s1", "id": 4, "secret": "NOTHING"}),
+    ("session_exec", {"session": "s1", "command": "exit 3"}),
+    ("session_list", {}),
+    ("session_close", {"session": "s1"}),
+    ("session_exec", {"session": "s1", "command": "true"}),
+]
+
+
+@only_linux
+@only_root
+def test_no_value_leaves_an_agent(leaving):
+    """What an agent does with shells and jobs lets no value out, to the agent least of all."""
+    project = leaving.project
+    project.serve(_LEAVING_TEXT)
+    leaving.watch()
+    leaving.stdout.touch()
+    told = b""
+    with open(str(leaving.stderr), "wb") as stderr:
+        words = ["mcp", "--audit", "audit"]
+        mcp = project.start(*words, stdin=PIPE, stdout=PIPE, stderr=stderr)
+        for number, (tool, arguments) in enumerate(_LEAVING_AGENT):
+            params = {"name": tool, "arguments": arguments}
+            mcp.stdin.write(_mcp_line(id=number, method="tools/call", params=params))
+            mcp.stdin.flush()
+            told += mcp.stdout.readline()
+        mcp.stdin.close()
+        assert mcp.wait(PATIENCE) == 0
+    assert told.count(b"[hidden:TOKEN]") > 1
+    assert _LEAVING_MARK not in told
+    leaving.check(False)
+
+
+_LEAVING_OTHERS = ["prompt", "full disk", "agent"]  # tests of one run each
+_LEAVING_TABLES = [_LEAVING_ASKS, _LEAVING_SERVES, _LEAVING_REFUSED, _LEAVING_OTHERS]
+
+
+def test_readme_tells_how_many_runs_are_watched():
+    """The README tells the number of runs of hotenv that strace looks at, which this test prints."""
+    runs = sum(len(table) for table in _LEAVING_TABLES)
+    print("runs of hotenv under strace:", runs)
+    assert re.search(r"\b%d runs of hotenv under strace" % runs, " ".join(_readme_text().split()))
