@@ -25163,3 +25163,277 @@ def test_readme_tells_how_many_runs_are_watched():
     runs = sum(len(table) for table in _LEAVING_TABLES)
     print("runs of hotenv under strace:", runs)
     assert re.search(r"\b%d runs of hotenv under strace" % runs, " ".join(_readme_text().split()))
+
+
+# ==== code for macOS ==============================================================================
+# What only macOS, or a system without /proc, does otherwise. Where the suite runs on Linux, these
+# tests stand in for the system: they change what hotenv sees of it.
+
+_MACOS = "import sys; sys.platform = 'darwin'"
+_MACOS_NO_PROC = 'mount -t tmpfs none /proc && exec "$@"'
+
+
+@pytest.fixture
+def macos(monkeypatch):
+    """A pytest.MonkeyPatch, by which this process takes its system for macOS."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    return monkeypatch
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_macos_denies_debuggers(macos, refuses):
+    """On macOS a process closes its memory by PT_DENY_ATTACH, and knows whether that was done."""
+    calls = []
+
+    def call(*words):
+        calls.append(words)
+        if refuses:
+            raise OSError(errno.EPERM, "refused")
+
+    macos.setattr(hotenv, "_call_c", call)
+    assert hotenv._close_memory() is not refuses
+    pt_deny_attach = 31
+    assert calls == [("ptrace", pt_deny_attach, 0, 0, 0)]
+
+
+class _MacosSocket:
+    """A socket whose other end is the process 77 of this user id, as macOS tells it."""
+
+    def __init__(self, uid):
+        version, groups = 0, 1
+        self._xucred = struct.pack("=IIhxx16I", version, uid, groups, *[20] * 16)
+
+    def getsockopt(self, level, option, size=0):
+        """Answer LOCAL_PEERCRED, which is 1, and LOCAL_PEERPID, which is 2, at SOL_LOCAL."""
+        sol_local = 0
+        assert level == sol_local
+        return {1: self._xucred[:size], 2: 77}[option]
+
+
+def test_macos_tells_who_listens(monkeypatch):
+    """Where there is no SO_PEERCRED, LOCAL_PEERCRED tells the user, and LOCAL_PEERPID the pid."""
+    monkeypatch.delattr(hotenv._socket, "SO_PEERCRED", raising=False)
+    peer = hotenv._peer_of(_MacosSocket(501))
+    assert (peer.uid, peer.pid) == (501, 77)
+
+
+def test_macos_that_tells_no_user_is_no_root(monkeypatch):
+    """An answer to LOCAL_PEERCRED that has no user is not taken for the user id 0."""
+    monkeypatch.delattr(hotenv._socket, "SO_PEERCRED", raising=False)
+    sock = _MacosSocket(0)
+    sock._xucred = bytes(4)
+    with pytest.raises(OSError):
+        hotenv._peer_of(sock)
+
+
+@pytest.mark.skipif(not os.path.exists("/bin/ps"), reason="needs /bin/ps")
+@pytest.mark.parametrize("signum, is_stopped", [(signal.SIGSTOP, True), (signal.SIGCONT, False)])
+def test_macos_knows_stopped_processes(macos, signum, is_stopped):
+    """Without /proc, ps tells whether a process is stopped."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        process.send_signal(signum)
+        try:
+            until(lambda: hotenv._is_stopped(process.pid) is is_stopped, "its state")
+        finally:
+            process.kill()
+    assert not hotenv._is_stopped(process.pid)
+
+
+@pytest.fixture
+def no_proc(monkeypatch):
+    """This process, and its forks, see no /proc/self. The programs that they start see it."""
+    is_directory = os.path.isdir
+    monkeypatch.setattr(os.path, "isdir", lambda path: path != "/proc/self" and is_directory(path))
+
+
+@pytest.mark.skipif(not shutil.which("ps"), reason="needs ps")
+def test_macos_lists_processes(no_proc):
+    """Without /proc, ps lists all processes, with parents, groups and names."""
+    with subprocess.Popen(["sleep", "600"], preexec_fn=os.setpgrp) as process:
+        rows = {row.pid: row for row in hotenv._list_processes()}
+        process.kill()
+    row = rows[process.pid]
+    assert (row.parent, row.group, row.name.strip()) == (os.getpid(), process.pid, b"sleep")
+
+
+@pytest.mark.skipif(not shutil.which("ps"), reason="needs ps")
+def test_macos_closed_shell_leaves_no_process(no_proc):
+    """Without /proc, what a command has left in the background ends with its shell."""
+    line = unique_sleep()
+    with hotenv.ShellSession() as shell:
+        shell.exec("(%s &) > /dev/null 2>&1; %s > /dev/null 2>&1 &" % (line, line))
+        assert _macos_runs(line)
+    until(lambda: not _macos_runs(line), "the end of what was left")
+
+
+def _macos_runs(line):
+    """Does any process run this command?"""
+    listing = subprocess.run(["ps", "-Ao", "stat=,args="], stdout=PIPE, timeout=PATIENCE).stdout
+    rows = [row.split(None, 1) for row in listing.decode(errors="replace").splitlines()]
+    return [row for row in rows if len(row) == 2 and row[1] == line and row[0][0] != "Z"] != []
+
+
+def test_macos_finds_the_path_of_a_descriptor(macos):
+    """On macOS the path of a directory's descriptor comes from F_GETPATH."""
+    asked = []
+
+    def answer(*words):
+        asked.append(words)
+        return b"/private/tmp/x".ljust(1024, b"\0")
+
+    macos.setattr(fcntl, "fcntl", answer)
+    assert hotenv._real_path("name", 7) == "/private/tmp/x/name"
+    f_getpath = 50
+    assert asked == [(7, f_getpath, bytes(1024))]
+
+
+def test_macos_has_limits_of_its_own(project):
+    """On macOS less goes into a pipe in one piece, and a terminal gives shorter lines."""
+    code = "%s; import hotenv; print(hotenv.PIPE_BUF, hotenv._TYPED_LINE)" % _MACOS
+    done = subprocess.run([sys.executable, "-c", code], cwd=str(HERE), stdout=PIPE)
+    assert done.stdout == b"512 1023\n"
+
+
+def test_macos_has_no_files_in_memory(project):
+    """On macOS `run --file` is refused, and the command does not run."""
+    project.serve(b"TOKEN=s3cr3t\n")
+    project.program = _core_program(_MACOS)
+    done = project.hotenv("run", "--file", "TOKEN", "--", "echo", "ran")
+    assert "which this system does not have" in refusal(done, 8)
+    assert done.stdout == b""
+
+
+# A poll() that knows no terminals, as that of macOS.
+_MACOS_POLL = """
+    import os, select, sys
+    class Poll:
+        def __init__(self, real=select.poll):
+            self.real = real()
+            self.poll = self.real.poll
+        def register(self, descriptor, events):
+            if os.isatty(descriptor):
+                raise OSError("poll() knows no terminals")
+            self.real.register(descriptor, events)
+    select.poll = Poll
+    sys.platform = "darwin"
+"""
+
+
+def test_macos_asks_without_poll(project):
+    """On macOS, whose poll() knows no terminals, `serve --prompt` asks by select()."""
+    (project.dir / "text").write_bytes(b"TOKEN=?\n")
+    project.program = _core_program(_MACOS_POLL)
+    command = project.command(["serve", "--prompt", "--background"])
+    options = {"cwd": project.dir, "env": project.env, "stdin": project.dir / "text"}
+    with on_terminal(*command, **options) as (_, terminal):
+        read_until(terminal, b"TOKEN: ")
+        os.write(terminal, b"s3cr3t\n")
+        read_until(terminal, b"ready")
+    assert project.ask() == b'{"env":{"TOKEN":"s3cr3t"}}\n'
+
+
+@pytest.mark.parametrize("guard", ["--no-network", "--no-subprocess", "--fs-readonly=/"])
+def test_macos_guards_no_program(project, guard):
+    """Where no kernel holds guards, a program that is no Python is refused under them."""
+    project.program = _core_program(_MACOS)
+    done = project.hotenv("hermetic", guard, "--", "echo", "ran")
+    assert guard.partition("=")[0] in refusal(done, 1)
+    assert done.stdout == b""
+
+
+def test_macos_says_what_holds_for_python_alone(project):
+    """Where no kernel holds guards, a guarded Python starts, and hotenv says what does not hold."""
+    project.program = _core_program(_MACOS)
+    words = ["hermetic", "--no-network", "--", sys.executable, "-c", "print('ran')"]
+    done = project.hotenv(*words)
+    assert done.stdout == b"ran\n"
+    assert b"for Python code only: no-network" in done.stderr
+
+
+@only_linux
+@pytest.mark.parametrize(
+    "words, status, output",
+    [
+        (["run", "--", "printenv", "A"], 0, b"1\n"),
+        (["run", "--mask", "--", "echo", "x"], 0, b"x\n"),
+        (["dump"], 0, b"A=1\n"),
+        (["status", "-q"], 0, b""),
+        (["stop"], 0, b""),
+    ],
+    ids=short,
+)
+def test_session_needs_no_proc(project, words, status, output):
+    """Where there is no /proc, a session starts, is asked, and ends."""
+    in_mounts(project, _MACOS_NO_PROC)
+    assert project.hotenv("serve", "--background", input=b"A=1\n").returncode == 0
+    done = project.hotenv(*words)
+    assert (done.returncode, done.stdout) == (status, output), done.stderr
+
+
+@only_linux
+def test_log_needs_no_proc(project):
+    """Where there is no /proc, a server logs each request to a pipe all the same."""
+    in_mounts(project, _MACOS_NO_PROC)
+    server = project.serve(b"A=1\n", stderr=PIPE)
+    project.ask(RUN)
+    assert LOG_LINE.match(read_until(server.stderr.fileno(), b"\n").decode())
+
+
+@only_linux
+def test_locale_needs_no_proc(project):
+    """Where there is no /proc, a command does not get the LC_CTYPE that Python has added."""
+    in_mounts(project, _MACOS_NO_PROC)
+    project.env = {**project.env, "LC_ALL": ""}
+    project.serve(b"A=1\n")
+    assert b"LC_CTYPE" not in project.run("env").stdout
+
+
+def test_nobody_without_proc_is_oneself(monkeypatch):
+    """Where there is no /proc, there are no user namespaces: the overflow uid is a user's own."""
+
+    def content(*words):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(os, "geteuid", lambda: hotenv.OVERFLOW_UID)
+    monkeypatch.setattr(hotenv, "_content", content)
+    assert hotenv._is_own_uid(hotenv.OVERFLOW_UID)
+    assert not hotenv._is_own_uid(0)
+
+
+# A remote without /proc: the text of the relay, on its way there, asks for another file.
+_MACOS_REMOTE = ["sh", "-c", "sed -u s#/proc/self/stat#/proc/self/nothing#g | sh"]
+_MACOS_COMMANDS = [
+    ("echo one; echo two >&2; (exit 3)", "one\n", 3),
+    ("x=$(cat <<'E'\n%s\nE\n); echo ${#x}" % "\n".join(["line"] * 3000), "14999\n", 0),
+    ("cd /; pwd; false", "/\n", 1),
+]
+
+
+@only_linux
+@pytest.mark.parametrize("command, output, status", _MACOS_COMMANDS, ids=short)
+def test_macos_remote_runs_commands(command, output, status):
+    """A remote without /proc gets commands line by line, and runs them."""
+    with hotenv.ShellSession({}, remote=_MACOS_REMOTE) as shell:
+        done = shell.exec(command)
+    assert (done.stdout, done.exit_code) == (output, status)
+
+
+@only_linux
+def test_macos_remote_ends_what_takes_too_long():
+    """On a remote without /proc a time limit ends a command, and spares the shell."""
+    line = unique_sleep()
+    with hotenv.ShellSession({}, remote=_MACOS_REMOTE) as shell:
+        shell.exec("x=kept")
+        assert shell.exec(line, timeout=0.5).timed_out
+        assert not _macos_runs(line)
+        assert shell.exec("echo $x").stdout == "kept\n"
+
+
+@only_linux
+def test_macos_remote_leaves_no_process():
+    """On a remote without /proc what is left in the background ends with the shell."""
+    line = unique_sleep()
+    with hotenv.ShellSession({}, remote=_MACOS_REMOTE) as shell:
+        shell.exec("(%s &) > /dev/null 2>&1; %s > /dev/null 2>&1 &" % (line, line))
+        assert _macos_runs(line)
+    until(lambda: not _macos_runs(line), "the end of what was left")
