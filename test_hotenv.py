@@ -14586,6 +14586,88 @@ def test_probe_does_not_count(guarded, python, guards, code):
     assert (_blocked_lines(done), done.returncode) == ([], 0), done.stderr
 
 
+PROBED_DIRECTORIES = [
+    "__pycache__",
+    ".cache",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".hypothesis",
+    ".ipython",
+    ".jupyter",
+    ".config",
+]
+
+
+@pytest.mark.parametrize("name", PROBED_DIRECTORIES)
+def test_directory_that_programs_do_without_does_not_count(guarded, name):
+    """Below a directory for what is kept for later, an attempt to write is a probe."""
+    code = f"import os\ntry: os.makedirs('{name}/x')\nexcept OSError: pass"
+    done = guarded(ANY + " --trace", code)
+    assert (_blocked_lines(done), done.returncode) == ([], 0), done.stderr
+
+
+PROBED_PATHS = [
+    "/etc/pip.conf",
+    "/etc/xdg/pip/pip.conf",
+    "/home/me/.config/pip/pip.conf",
+    "/home/me/.pip/pip.conf",
+    "/home/me/.cache/x",
+    "/home/me/.local/lib/x",
+    "/proc/1/cmdline",
+    "/sys/devices",
+    "/etc/lsb-release",
+    "/etc/debian_version",
+    "/etc/gitconfig",
+    "/etc/ssl/certs/x.pem",
+]
+UNPROBED_PATHS = ["/etc/passwd", "/home/me/.ssh/id", "/home/you/.config/x", "/etc/sslx", "/srv"]
+
+
+@pytest.mark.parametrize("path, is_probe", [
+    *[(path, True) for path in PROBED_PATHS],
+    *[(path, False) for path in UNPROBED_PATHS],
+])
+def test_probed_reads_are_these(path, is_probe):
+    """To read these, and what lies below them, is a probe; to read anything else is not."""
+    hook = types.SimpleNamespace(home_directory="/home/me")
+    assert hotenv._Hook.is_probed(hook, path) is is_probe
+
+
+# A module, who imports it, and whether the importer does without.
+PROBED_IMPORTS = [
+    ("ctypes", "colorama.win32", True),
+    ("ctypes", "pip._vendor.colorama.win32", True),
+    ("ctypes", "packaging._manylinux", True),
+    ("ctypes", "pip._vendor.packaging._manylinux", True),
+    ("ctypes", "pip._internal.utils.glibc", True),
+    ("aiohttp._http_parser", "aiohttp.http_parser", True),
+    ("coverage.tracer", "coverage.core", True),
+    ("markupsafe._speedups", "markupsafe", True),
+    ("msgpack._cmsgpack", "msgpack", True),
+    ("multidict._multidict", "multidict", True),
+    ("simplejson._speedups", "simplejson", True),
+    ("sqlalchemy.cyextension.collections", "sqlalchemy.util", True),
+    ("tornado.speedups", "tornado.util", True),
+    ("websockets.speedups", "websockets.frames", True),
+    ("wrapt._wrappers", "wrapt", True),
+    ("yaml._yaml", "yaml.cyaml", True),
+    ("yarl._quoting_c", "yarl", True),
+    ("ctypes", "__main__", False),
+    ("ctypes", "numpy", False),
+    ("yaml._yamlx", "yaml", False),
+    ("numpy.core._multiarray_umath", "numpy", False),
+]
+
+
+@pytest.mark.parametrize("module, importer, is_probe", PROBED_IMPORTS)
+def test_probed_imports_are_these(module, importer, is_probe):
+    """To import these is a probe, where the importer goes on without; any other import is not."""
+    space = {"__name__": importer, "ask": hotenv._is_probed_import}
+    exec(f"answer = ask({module!r})", space)
+    assert space["answer"] is is_probe
+
+
 PROBES_IN_TRACES = ("platform.processor", "/etc/pip.conf", "__pycache__", "import _interpreters")
 
 
