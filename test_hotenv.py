@@ -14936,6 +14936,45 @@ def test_subprocess_that_was_there_starts_by_the_launcher(guarded, guards_venvs,
     assert _deeds_done(done) == [], done.stderr
 
 
+# What calls each of the patches, and what they call in turn.
+PATCHES_AT_WORK = """
+import os, socket, subprocess, sys
+here = os.open(".", os.O_RDONLY)
+listener = socket.socket()
+listener.bind(("localhost", 0))
+files = set()
+sys.settrace(lambda frame, event, arg: files.add(frame.f_code.co_filename))
+listener.listen()
+subprocess.run(["true"])
+os.system("true")
+os.waitpid(os.posix_spawn("/bin/true", ["true"], os.environ), 0)
+os.waitpid(os.posix_spawnp("true", ["true"], os.environ), 0)
+for call in os.execv, os.execvp:
+    try: call("/missing", ["missing"])
+    except OSError: pass
+try: os.execve("/missing", ["missing"], os.environ)
+except OSError: pass
+os.close(os.open("made", os.O_CREAT, dir_fd=here))
+os.mkfifo("pipe", dir_fd=here)
+os.mknod("node", dir_fd=here)
+socket.getaddrinfo("localhost", 1)
+socket.gethostbyname("localhost")
+socket.gethostbyname_ex("localhost")
+socket.create_connection(listener.getsockname()).close()
+socket.socket().connect_ex(("localhost", listener.getsockname()[1]))
+sys.settrace(None)
+print([name for name in files if "hotenv.py" in name], "<hotenv>" in files)
+"""
+
+
+@only_kernel
+@pytest.mark.parametrize("python", PYTHONS)
+def test_trace_function_sees_no_file_of_hotenv(guarded, tmp_path, python):
+    """A tool that notes which files run sees none of hotenv's, whichever patch is at work."""
+    done = guarded(LOCAL, PATCHES_AT_WORK, python, cwd=tmp_path)
+    assert done.stdout == "[] True\n", done.stderr
+
+
 @only_kernel
 def test_coverage_lists_no_file_of_hotenv(hermetic, tmp_path):
     """A tool that lists what ran lists none of hotenv's files, though its patches ran."""
