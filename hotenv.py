@@ -5669,6 +5669,17 @@ class _HookState:
         if any([orders.guards.domains for orders in self.sets]):
             _resolve_by_tcp(env)
 
+    def carry_on(self) -> None:
+        """Set the variables that guard a child in the environment of this process.
+
+        A program can change what a child inherits behind the back of os.environ, by os.unsetenv(),
+        or by another mapping in the place of os.environ.
+        """
+        self.carry(os.environ)
+        for name in _HOOK_NAMES:
+            if name in os.environ:
+                os.putenv(name, os.environ[name])
+
 
 _HOOK_NAMES = ("HOTENV_GUARDS", "PYTHONPATH", "RES_OPTIONS")  # variables that hotenv itself has set
 
@@ -6005,7 +6016,8 @@ class _Hook:
             is_probe = _caller() in _PROBING_MODULES
             self.refuse(event, "no-subprocess", about, argv, is_probe=is_probe)
         self.must_be_guarded(event)
-        for env in (os.environ, *args):  # whatever environment the program makes for a child
+        self.state.carry_on()
+        for env in args:  # whatever environment the program makes for a child
             if hasattr(env, "keys") and env is not os.environb:
                 self.state.carry(env)
 
@@ -6496,8 +6508,23 @@ class _Patches:
             for name, value in variables.items():
                 env.append(os.fsencode(f"{name}={value}"))
         places = tuple(map(os.fsencode, request.places))
+        settings = []
+        for setting in rest:
+            if callable(setting):  # the only one is preexec_fn
+                setting = self._before_exec(setting)
+            settings.append(setting)
         return self.originals["fork_exec"](
-            request.argv, places, close_fds, kept, directory, env, *rest)
+            request.argv, places, close_fds, kept, directory, env, *settings)
+
+    def _before_exec(self, function: Callable[[], object]) -> Callable[[], None]:
+        """Return what calls a preexec_fn. That may change the environment which its child has."""
+
+        def call() -> None:
+            function()
+            self.state.carry_on()
+
+        _hide_from_coverage(call)
+        return call
 
     def _exit(self, status: int) -> Any:
         """os._exit"""

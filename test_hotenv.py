@@ -12349,6 +12349,11 @@ CHILDREN = [
     "subprocess.run(['/bin/sh', '-c', line])",
     "os.environ.clear(); subprocess.run(child)",
     "os.environ.clear(); os.system(line)",
+    # The environment is changed between the fork and the exec, or behind the back of os.environ.
+    "subprocess.run(child, preexec_fn=os.environ.clear)",
+    "subprocess.run(child, preexec_fn=lambda: os.environ.pop('PYTHONPATH'))",
+    "os.unsetenv('PYTHONPATH'); os.environ = {}; subprocess.run(child)",
+    "os.unsetenv('PYTHONPATH'); os.environ = {}; os.system(line)",
     "os.spawnve(os.P_WAIT, child[0], child, {})",
     "os.waitpid(os.posix_spawn(child[0], child, {}), 0)",
     # A coroutine starts the child.
@@ -12364,6 +12369,7 @@ CHILDREN = [
 EXECS = [
     "os.execve(child[0], child, {})",
     "os.environ.clear(); os.execv(child[0], child)",
+    "os.unsetenv('PYTHONPATH'); os.environ = {}; os.execv(child[0], child)",
 ]
 
 POOLS = textwrap.dedent("""
