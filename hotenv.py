@@ -5708,7 +5708,11 @@ def _text_of(value: Any) -> str:
     """Return a word of a command, a path or a host as a text."""
     if isinstance(value, (str, bytes)) or hasattr(value, "__fspath__"):
         return os.fsdecode(value)
-    return str(value)
+    try:
+        buffer = memoryview(value)  # unix sockets, and paths before Python 3.12, may be any buffer
+    except TypeError:
+        return str(value)
+    return os.fsdecode(bytes(buffer))
 
 
 def _public_name(event: str) -> str:
@@ -5983,19 +5987,29 @@ class _Hook:
     def on_sqlite(self, event: str, database: Any) -> None:
         """A database is opened. One in memory is free; one that says so is only read."""
         path = os.fsdecode(database)
-        modes = ""
+        modes: set[str] = set()
+        options: dict[str, str] = {}
         if path.startswith("file:"):
             from urllib.parse import unquote
             path, _, query = path.partition("#")[0].partition("?")
             if path.startswith("file://localhost/"):
                 path = path.replace("//localhost", "", 1)
             path = unquote(path[len("file:"):])
-            modes = f"&{query}&"
+            for parameter in query.split("&"):
+                # In each part sqlite reads no further than a NUL.
+                name, value = [unquote(part).partition("\0")[0]
+                               for part in parameter.partition("=")[::2]]
+                options.setdefault(name, value)
+                if name == "mode":
+                    modes.add(value)  # any of them may be the one that counts
         elif path in ("", ":memory:"):
-            modes = "&mode=memory&"
-        if "&mode=ro&" in modes or "&immutable=1&" in modes:
-            self.on_open("open", path)
-        elif "&mode=memory&" not in modes:
+            modes.add("memory")
+        # sqlite makes an immutable database that is missing, and then writes no more.
+        is_immutable = options.get("immutable") == "1" and os.path.lexists(path)
+        if is_immutable or (modes and modes <= {"ro", "memory"}):
+            if modes != {"memory"}:
+                self.on_open("open", path)
+        else:
             self.may_change(event, path)
 
     def on_ioctl(self, event: str, descriptor: Any, request: int, *_: Any) -> None:

@@ -14365,6 +14365,52 @@ def test_directory_above_a_session_is_not_moved(project, guards):
     assert done.returncode == 2
 
 
+@pytest.mark.parametrize("kind", ["bytes", "bytearray", "memoryview"])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_session_is_closed_by_any_form_of_its_path(project, python, kind):
+    """A guarded Python does not connect to a session, whatever holds the path of its socket."""
+    project.serve()
+    path = os.fsencode(project.socket_path())
+    code = (
+        "import socket\n"
+        f"socket.socket(socket.AF_UNIX).connect({kind}({path!r}))\n"
+        "print('connected')\n"
+    )
+    done = _run_guarded(project, NET, "--", python, "-c", code)
+    assert "reason=hotenv-session" in done.stderr
+    assert (done.stdout, done.returncode) == ("", 2)
+
+
+# What makes or changes a file where the hook alone holds --fs-readonly: in part these are forms of
+# paths and of addresses that only some versions of Python take.
+PAST_THE_KERNEL = [
+    "os.remove(bytearray(b'victim'))",
+    "os.chmod(memoryview(b'victim'), 0o777)",
+    "os.open(bytearray(b'victim'), os.O_WRONLY | os.O_TRUNC)",
+    "socket.socket(socket.AF_UNIX).bind(bytearray(b'made'))",
+    "sqlite3.connect('file:made?mode=memory&mode=rwc', uri=True)",
+    "sqlite3.connect('file:made?mode=memory&mode%00x=rwc', uri=True)",
+    "sqlite3.connect('file:made?mode%3Dro', uri=True)",
+    "sqlite3.connect('file:made?x=?&mode=memory&mode=rwc', uri=True)",
+    "sqlite3.connect('file:made?immutable=1', uri=True)",
+    "sqlite3.connect('file:base.db?immutable=0&immutable=1', uri=True).execute('drop table t')",
+]
+
+
+@only_kernel
+@pytest.mark.parametrize("action", PAST_THE_KERNEL)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_hook_alone_closes_an_odd_form(guarded, tmp_path, python, action):
+    """The hook closes what changes files by an odd form of a path, without the kernel's help."""
+    here, _ = _action_stage(tmp_path)
+    before = _state_of(here)
+    refuses = _kernel_that_refuses("prctl", errno.EPERM)
+    code = "import os, socket, sqlite3\n" + action
+    done = guarded(ANY, code, python, cwd=here, preexec_fn=refuses)
+    assert done.returncode != 0, done.stderr
+    assert _state_of(here) == before
+
+
 def test_path_that_is_to_be_made_opens_nothing_else(guarded, tmp_path):
     """In a Python --fs-write opens a path that is missing, and not the files beside it."""
     here = _guards_stage(tmp_path)
