@@ -5807,7 +5807,8 @@ class _Hook:
             if orders.program:
                 places.append(orders.program)
             self.readable = _real_roots(places + _DEVICES) + self.writable + _ALWAYS_READABLE
-            self.trusted = ("/dev/stdin", sys.prefix + "/", sys.base_prefix + "/")
+            own = [sys.prefix + "/", sys.base_prefix + "/"]
+            self.trusted = ("/dev/stdin", *[path for path in own if not self.may_hold_links(path)])
         self.lib_dynload = _own_lib_dynload()
         self.home_directory = os.path.expanduser("~")
 
@@ -5962,6 +5963,11 @@ class _Hook:
             if _with_slash(real).startswith(start):
                 return True
         return False
+
+    def may_hold_links(self, directory: str) -> bool:
+        """May the program make links below this directory, or is it below such a directory?"""
+        real = _with_slash(os.path.realpath(directory))
+        return any([real.startswith(root) or root.startswith(real) for root in self.writable])
 
     def on_open(self, event: str, path: Any, mode: Any = None, flags: int = 0) -> None:
         """A file is opened, or a directory is listed."""

@@ -14381,6 +14381,22 @@ def test_session_is_closed_by_any_form_of_its_path(project, python, kind):
     assert (done.stdout, done.returncode) == ("", 2)
 
 
+@pytest.mark.parametrize("python", PYTHONS)
+def test_link_in_an_environment_opens_no_file(guarded, tmp_path, python):
+    """Where a program may write in its virtual environment, a link there opens no file outside."""
+    venv = tmp_path / "here" / "venv"
+    subprocess.run([python, "-m", "venv", "--without-pip", str(venv)], check=True, timeout=60)
+    (tmp_path / "outside").write_text("outside")
+    code = (
+        "import os, sys\n"
+        "link = os.path.join(sys.prefix, 'link')\n"
+        f"os.symlink({str(tmp_path / 'outside')!r}, link)\n"
+        "print(open(link).read())\n"
+    )
+    done = guarded(FS + " --fs-write .", code, str(venv / "bin" / "python"), cwd=venv.parent)
+    assert (done.stdout, done.returncode) == ("", 2), done.stderr
+
+
 # What makes or changes a file where the hook alone holds --fs-readonly: in part these are forms of
 # paths and of addresses that only some versions of Python take.
 PAST_THE_KERNEL = [
