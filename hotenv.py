@@ -6706,8 +6706,21 @@ def _show_uncaught(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Print an uncaught exception without the frames of the start and of a refusal.
 
-    The frames of the start end with _become(). Those of a refusal are in this file, too.
+    The frames of the start end with _become(). Those of a refusal are in this file, too. Frames of
+    either kind may be in the exceptions that led to this one.
     """
+    kept = _without_own_frames(trace)
+    seen = {id(error)}
+    cause = error.__cause__ or error.__context__
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        cause.__traceback__ = _without_own_frames(cause.__traceback__)
+        cause = cause.__cause__ or cause.__context__
+    sys.__excepthook__(kind, error.with_traceback(kept), kept)
+
+
+def _without_own_frames(trace: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without the frames of the start and of a refusal."""
     kept: list[TracebackType] = []
     while trace:
         if trace.tb_frame.f_code is _become.__code__:
@@ -6719,7 +6732,7 @@ def _show_uncaught(
     for entry in reversed(kept):
         entry.tb_next = head
         head = entry
-    sys.__excepthook__(kind, error.with_traceback(head), head)
+    return head
 
 
 def _become(kind: str, argv: Words) -> NoReturn:

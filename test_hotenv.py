@@ -12977,8 +12977,13 @@ def _check_shows_nothing_of_hotenv(done):
         ("def f():\n    open('/made', 'w')\nf()\n", [sys.executable, "it.py"]),
         ("open('/made', 'w')\n", ["./it.py"]),
         ("import os\nos.execve('/nowhere/x', ['x'], {})\n", [sys.executable, "it.py"]),
+        ("try:\n    open('/made', 'w')\nexcept OSError:\n    raise ValueError\n", ["./it.py"]),
+        (
+            "try:\n    open('/made', 'w')\nexcept OSError as error:\n    raise OSError from error\n",
+            [sys.executable, "it.py"],
+        ),
     ],
-    ids=["bootstrapped", "in-process", "patched function"],
+    ids=["bootstrapped", "in-process", "patched function", "in passing", "cause"],
 )
 def test_traceback_shows_nothing_of_hotenv(guards_runtime, tmp_path, code, target):
     """The traceback of a guarded program has no line of a file of hotenv."""
