@@ -6246,7 +6246,8 @@ class _PythonCommand:
     place      the path of the interpreter
     options    the words behind the interpreter, up to what is to be run
     letters    the options of one letter among them
-    how        what is to be run: "script", "module", "code", or "input" for stdin
+    how        what is to be run: "script", "module", "code", "input" for stdin, or "nothing" where
+               the interpreter only tells of itself
     rest       the words that say what is to be run, and its arguments
     """
 
@@ -6264,7 +6265,9 @@ class _PythonCommand:
         first = ""
         if self.rest:
             first = self.rest[0]
-        if first == "-c":
+        if first in _TELLING_WORDS or any([letter in self.letters for letter in "hV?"]):
+            self.how = "nothing"
+        elif first == "-c":
             self.how = "code"
         elif first == "-m":
             self.how = "module"
@@ -6291,7 +6294,7 @@ class _PythonCommand:
                 self.rest[:1] = ["-" + letters[:index], "-" + letters[index:]]
                 self.letters += letters[:index]
                 return 1
-            if letter not in "bBdEiIOPqRsSuvx":
+            if letter not in "bBdEhiIOPqRsSuvVx?":
                 return 0
         self.letters += letters
         return 1
@@ -6300,8 +6303,9 @@ class _PythonCommand:
         """Does the Python import the loader by itself?
 
         With -E and -I it ignores PYTHONPATH. With -S it has no `site`, which imports the loader.
+        One that runs nothing needs none.
         """
-        return not any([letter in self.letters for letter in "EIS"])
+        return self.how == "nothing" or not any([letter in self.letters for letter in "EIS"])
 
     @classmethod
     def of(cls, place: str, words: Words, path: str,
@@ -6325,6 +6329,9 @@ class _PythonCommand:
             return cls(place, words[1:])
         except (OSError, ValueError):
             return None
+
+
+_TELLING_WORDS = ("--version", "--help", "--help-all", "--help-env", "--help-xoptions")
 
 
 def _is_python_name(path: str) -> bool:

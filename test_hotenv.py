@@ -14473,6 +14473,15 @@ def test_python_with_joined_letters_is_one(hermetic, letters):
     assert "reason=no-network" in done.stderr
 
 
+@pytest.mark.parametrize("letters", ["-V", "--version", "-IV", "-h", "--help"])
+@pytest.mark.parametrize("guards", [IMP, LOCAL])
+def test_python_that_tells_of_itself_is_one(hermetic, guards, letters):
+    """`python3 --version` is a Python under any guard, though it runs nothing."""
+    done = hermetic(guards, sys.executable, letters)
+    assert "is no Python" not in done.stderr
+    assert (done.stdout != "", done.returncode) == (True, 0), done.stderr
+
+
 @only_kernel
 def test_python_below_a_program_says_what_is_refused(hermetic):
     """A Python that a program without a hook starts has its hook, which reports what is refused."""
@@ -15201,6 +15210,10 @@ PYTHON_LINES = [
     ("python3 -sE x.py", "script", False),
     ("python3 -S -c x", "code", False),
     ("python3 -uI", "input", False),
+    ("python3 -V", "nothing", True),
+    ("python3 -Ih x.py", "nothing", True),
+    ("python3 -E --version", "nothing", True),
+    ("python3 -c x -V", "code", True),
 ]
 
 
@@ -15212,7 +15225,7 @@ def test_command_line_of_a_python_is_understood(line, how, has_loader):
     assert (command.how, command.has_loader()) == (how, has_loader)
 
 
-@pytest.mark.parametrize("line", ["python3 --help", "python3 -V", "python3 -mthis", "python3 -cx"])
+@pytest.mark.parametrize("line", ["python3 --other", "python3 -J", "python3 -mthis", "python3 -cx"])
 def test_unclear_command_line_is_no_python(line):
     """A command line with an option that is not known is not taken for a Python under its hook."""
     with pytest.raises(ValueError):
