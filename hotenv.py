@@ -5491,18 +5491,21 @@ _PROBED_IMPORTS = [  # a module, who imports it ("" is anybody), and what is the
     ("ctypes", "pip._internal.utils.glibc", "the same"),
     ("aiohttp._http_parser", "", "Python code"),
     ("coverage.tracer", "", "Python code"),
+    ("curl_cffi", "yt_dlp.dependencies", "urllib, or requests"),
     ("markupsafe._speedups", "", "Python code"),
     ("msgpack._cmsgpack", "", "Python code"),
     ("multidict._multidict", "", "Python code"),
     ("simplejson._speedups", "", "Python code"),
     ("sqlalchemy.cyextension", "", "Python code"),
     ("tornado.speedups", "", "Python code"),
+    ("wcwidth._wcwidth_c", "", "Python code"),
     ("websockets.speedups", "", "Python code"),
     ("wrapt._wrappers", "", "Python code"),
     ("yaml._yaml", "", "Python code"),
     ("yarl._quoting_c", "", "Python code"),
 ]
-_PROBING_FUNCTIONS = {  # functions, by module, that try to write, and what is there in its place
+_PROBING_FUNCTIONS = {  # functions, by module, that ask for files, and what is there in their place
+    ("pip._internal.utils.compat", "get_path_uid"): "for root: no cache",
     ("multiprocessing.util", "_has_writeable_tempdir"): "spawn, where forkserver has no directory",
 }
 _PROBED_WRITES = [  # names of directories in a path
@@ -5948,7 +5951,8 @@ class _Hook:
         if not os.path.exists(wanted):
             return
         hint = f" (read only below {self.guards.read_root}; --fs-readonly=PATH, =/ all)"
-        self.refuse(event, "fs-readonly", "path", real, hint=hint, is_probe=self.is_probed(real))
+        is_probe = self.is_probed(real) or _is_in_probing_function()
+        self.refuse(event, "fs-readonly", "path", real, hint=hint, is_probe=is_probe)
 
     def is_readable(self, real: str) -> bool:
         """May what has this real path be read?"""
@@ -6091,7 +6095,8 @@ class _Hook:
         if top in _MODULES_PAST_THE_HOOK:
             self.refuse(event, "hermetic", "module", module, is_probe=True)
         if self.guards.network and not self.orders.code and top in _MODULES_WITH_SOCKETS:
-            self.refuse(event, "no-network", "module", module)
+            is_probe = _is_probed_import(module)
+            self.refuse(event, "no-network", "module", module, is_probe=is_probe)
         if not self.guards.imports:
             return
         is_native = bool(filename) and os.path.dirname(filename) not in self.lib_dynload

@@ -14657,6 +14657,12 @@ PROBES = [
     (NET, "import asyncio, concurrent.futures"),
     (NET, "try: import _interpreters\nexcept ImportError: pass"),
     (NET, "try: import _xxsubinterpreters\nexcept ImportError: pass"),
+    (LOCAL, "__name__ = 'yt_dlp.dependencies'\ntry: import curl_cffi\nexcept ImportError: pass"),
+    (IMP, "import os; os.mkdir('wcwidth'); open('wcwidth/_wcwidth_c.so', 'w').write('x')\n"
+     "try: import wcwidth._wcwidth_c\nexcept ImportError: pass"),
+    (FS, "import os; __name__ = 'pip._internal.utils.compat'\n"
+     "def get_path_uid(path): os.open(path, os.O_RDONLY | os.O_NOFOLLOW)\n"
+     "try: get_path_uid(os.path.expanduser('~'))\nexcept OSError: pass"),
 ]
 
 
