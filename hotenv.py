@@ -13363,14 +13363,15 @@ grpc.
      other programs cannot make it. For a Python the kernel opens its directory,
      and the hook does not.
   4  The kernel does not hold these under --fs-write, and the hook does.
-  5  The hook does not see the files that ssl, dlopen, readline, dbm and
-     sqlite's ATTACH and VACUUM INTO open.
+  5  The hook does not see the files that ssl, dlopen, readline, dbm, pwd,
+     -X perf, and sqlite's ATTACH and VACUUM INTO open.
   6  As a child of a guarded Python it is run, and this guard does not hold it.
   7  From Linux 5.19 on.
 
-A child is held as a target of its kind is held. A Python counts as another
-program if it cannot load the hook: `python -I`, -E and -S, `env -i python`,
-and versions before 3.8. Under --no-network it then runs without any network.
+A child is held as a target of its kind is held. What C code in a Python starts
+is held as that C code is. A Python counts as another program if it cannot load
+the hook: `python -I`, -E and -S, `env -i python`, and versions before 3.8.
+Under --no-network it then runs without any network.
 
 Where Linux cannot hold a guard (an old kernel, some containers, macOS), a
 Python has its hook alone, and a line on stderr says so. Any other program is
