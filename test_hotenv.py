@@ -11914,6 +11914,8 @@ BLOCKED = [
     Action(LOCAL, "import socket; "
                   "socket.create_connection(('localhost.example.invalid', 80), 0.2)"),
     Action(LOCAL, "import socket; socket.create_connection(('0.0.0.0', 9), 0.2)"),
+    Action(LOCAL, UDP + "s.bind(('127.0.0.1', 0)); "
+                  "socket(AF_INET, SOCK_DGRAM).sendto(b'x', s.getsockname())"),
     Action(LOCAL, "import socket; socket.socket(socket.AF_INET6).connect(('::ffff:0.1.2.3', 80))"),
 
     # --allow-domain opens a name and those below it. A part of a name or of an address opens
@@ -12122,8 +12124,6 @@ ALLOWED = [
     Action(LOCAL, LISTEN.replace("127.0.0.1", "127.3.2.1")
                   + "socket.create_connection(s.getsockname(), 2)"),
     Action(LOCAL, LISTEN + "assert socket.socket().connect_ex(s.getsockname()) == 0"),
-    Action(LOCAL, UDP + "s.bind(('127.0.0.1', 0)); "
-                  "socket(AF_INET, SOCK_DGRAM).sendto(b'x', s.getsockname())"),
     Action(LOCAL, LISTEN + "import asyncio; "
                   "asyncio.run(asyncio.open_connection(*s.getsockname()))"),
     Action(LOCAL, "import email.utils, smtplib; email.utils.make_msgid(); smtplib.SMTP()"),
