@@ -13361,7 +13361,7 @@ grpc.
   3  From Linux 6.2 on. Open are /dev/null and its like, /dev/shm, and the
      files that are stdout and stderr. Where the PATH of --fs-write is missing,
      other programs cannot make it. For a Python the kernel opens its directory,
-     and the hook does not.
+     and the hook does not. A Python writes no bytecode, not even below PATH.
   4  The kernel does not hold these under --fs-write, and the hook does.
   5  The hook does not see the files that ssl, dlopen, readline, dbm, pwd,
      -X perf, and sqlite's ATTACH and VACUUM INTO open.
