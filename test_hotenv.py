@@ -19766,6 +19766,35 @@ def test_results_fit_their_schemas(project):
         assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
 
 
+# What each tool's result has in any case, and what a call must have.
+_AGENTS_PROMISED = {
+    "session_open": ["session", "cwd", "secrets", "unmaskable", "not_exported"],
+    "session_exec": [],
+    "session_read": ["text", "first_line", "next_line", "lines", "running"],
+    "session_write": ["id", "running"],
+    "session_stop": ["id", "exit_code"],
+    "session_list": ["sessions"],
+    "session_close": ["closed"],
+}
+_AGENTS_NEEDED = {
+    "session_open": [],
+    "session_exec": ["session", "command"],
+    "session_read": ["session", "id"],
+    "session_write": ["session", "id"],
+    "session_stop": ["session", "id"],
+    "session_list": [],
+    "session_close": ["session"],
+}
+
+
+@pytest.mark.parametrize(
+    "schema, required", [("outputSchema", _AGENTS_PROMISED), ("inputSchema", _AGENTS_NEEDED)]
+)
+def test_schemas_require_what_is_always_there(schema, required):
+    """A schema requires what each result has in any case, and what each call must have."""
+    assert {tool["name"]: tool[schema]["required"] for tool in hotenv._MCP_TOOLS} == required
+
+
 def test_result_is_at_most_20000_characters(agents_host):
     """A result has 20,000 characters in all, unless `max_output` asks for more."""
     flood = "seq 1 99999; seq 1 99999 >&2; echo $TOKEN"
