@@ -6045,6 +6045,10 @@ class _Hook:
             if hasattr(env, "keys") and env is not os.environb:
                 self.state.carry(env)
 
+    def on_exec(self, event: str) -> None:
+        """A child is about to become another program, with the environment that it has now."""
+        self.state.carry_on()
+
     def must_be_guarded(self, event: str) -> None:
         """Refuse a child that no loader would guard."""
         if not os.path.exists(self.state.home + "/sitecustomize.py"):
@@ -6221,6 +6225,7 @@ _HOOK_CHECKS: dict[str, Callable[..., None]] = {  # the method that decides abou
     "pty.spawn": _Hook.on_start,
     "subprocess.Popen": _Hook.on_start,
     "hotenv.start": _Hook.on_start_request,  # raised by a patch
+    "hotenv.exec": _Hook.on_exec,  # raised by a patch
     "sys.remote_exec": _Hook.on_remote,
     # Code.
     "import": _Hook.on_import,
@@ -6540,23 +6545,19 @@ class _Patches:
             for name, value in variables.items():
                 env.append(os.fsencode(f"{name}={value}"))
         places = tuple(map(os.fsencode, request.places))
+        import functools
         settings = []
         for setting in rest:
             if callable(setting):  # the only one is preexec_fn
-                setting = self._before_exec(setting)
+                setting = functools.partial(self._preexec_fn, setting)
             settings.append(setting)
         return self.originals["fork_exec"](
             request.argv, places, close_fds, kept, directory, env, *settings)
 
-    def _before_exec(self, function: Callable[[], object]) -> Callable[[], None]:
-        """Return what calls a preexec_fn. That may change the environment which its child has."""
-
-        def call() -> None:
-            function()
-            self.state.carry_on()
-
-        _hide_from_coverage(call)
-        return call
+    def _preexec_fn(self, function: Callable[[], object]) -> None:
+        """What a child does before its exec. It may change the environment that it has then."""
+        function()
+        sys.audit("hotenv.exec")
 
     def _exit(self, status: int) -> Any:
         """os._exit"""
@@ -6693,9 +6694,9 @@ def _install_guards(text: str, home: str) -> None:
     has_network = any([guards.network for guards in sets])
     patches = _Patches(state)
     patches.install(has_network)
-    # The patches, and what they call.
+    # The patches, what they call, and what a fork calls.
     for function in [*vars(_Patches).values(), *vars(_StartRequest).values(), _text_of, _real_path,
-                     _path_of_descriptor, _host_spelling]:
+                     _path_of_descriptor, _host_spelling, _HookState.forget]:
         if hasattr(function, "__code__"):
             _hide_from_coverage(function)
     if has_network:

@@ -15063,6 +15063,23 @@ def test_trace_function_sees_no_file_of_hotenv(guarded, tmp_path, python):
     assert done.stdout == "[] True\n", done.stderr
 
 
+@pytest.mark.parametrize("python", PYTHONS)
+def test_trace_function_sees_no_file_between_fork_and_exec(guarded, python):
+    """A trace function that a child has before its exec sees no file of hotenv's, either."""
+    code = (
+        "import os, subprocess, sys\n"
+        "def trace(frame, event, arg): os.write(1, frame.f_code.co_filename.encode() + b'\\n')\n"
+        "def begin(): sys.settrace(trace); os.getpid()\n"
+        "subprocess.run(['true'], preexec_fn=begin)\n"
+        "sys.settrace(trace)\n"
+        "subprocess.run(['true'], preexec_fn=os.getpid)\n"
+        "sys.settrace(None)\n"
+    )
+    done = guarded(LOCAL, code, python)
+    assert "<hotenv>" in done.stdout, done.stderr
+    assert "hotenv.py" not in done.stdout
+
+
 @only_kernel
 def test_coverage_lists_no_file_of_hotenv(hermetic, tmp_path):
     """A tool that lists what ran lists none of hotenv's files, though its patches ran."""
