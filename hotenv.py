@@ -80,6 +80,7 @@ import time
 
 TYPE_CHECKING = False  # `typing` costs milliseconds at each start, and type checkers know this name
 if TYPE_CHECKING:
+    import mmap
     import re
     import socket
     import threading
@@ -2743,7 +2744,8 @@ class _Server:
         self._deadline = min(self._end, now + idle_timeout)
         self._next_look = now + TICK  # for clients that are too slow, and for lost files
         self._stamped = 0.0  # the deadline that the socket's time stamp shows
-        self._reserve = bytes(_RESERVE)  # memory to work with when there is no other left
+        self._reserve: mmap.mmap | None = None
+        self._set_reserve_aside()
         _raise_descriptor_limit()
 
     def run(self, log: _Log) -> str:
@@ -2787,15 +2789,36 @@ class _Server:
 
     def _make_room(self) -> None:
         """Drop who has waited longest, as there is no descriptor or no memory for one more."""
-        self._reserve = b""
+        self._give_up_reserve()
         try:
             if self._waiting:
                 self._drop(next(iter(self._waiting)))
             else:  # others have taken all of it
                 time.sleep(_SHORT_PAUSE)
-            self._reserve = bytes(_RESERVE)
         except MemoryError:
             pass  # the next turn tries again
+        self._set_reserve_aside()
+
+    def _set_reserve_aside(self) -> None:
+        """Set memory aside to work with when there is no other left, if there is so much now.
+
+        What nobody has touched counts for a limit, and takes up no memory.
+        """
+        if self._reserve is not None:
+            return
+        try:
+            import mmap
+            self._reserve = mmap.mmap(-1, _RESERVE, mmap.MAP_PRIVATE | mmap.MAP_ANON)
+        except ImportError:
+            pass  # a small Python lacks the module
+        except (OSError, MemoryError):
+            pass  # a later turn tries again
+
+    def _give_up_reserve(self) -> None:
+        """Let others have the memory that was set aside."""
+        if self._reserve is not None:
+            self._reserve.close()
+            self._reserve = None
 
     def close(self) -> None:
         """Close all connections. A client that waits for the end of the session sees it then."""
@@ -2807,8 +2830,7 @@ class _Server:
             if wait.until <= now:
                 self._drop(visit)
         self._next_look = now + (_BUSY_TICK if self._waiting else TICK)
-        if not self._reserve:
-            self._reserve = bytes(_RESERVE)
+        self._set_reserve_aside()
 
     def _accept(self) -> None:
         """Serve one new client after the other: most have sent their request already."""
@@ -2830,7 +2852,7 @@ class _Server:
         try:
             wait = next(visit, None)
         except MemoryError:
-            self._reserve = b""
+            self._give_up_reserve()
             wait = None  # memory is short: this client is dropped, and nothing else ends
         if wait is None:
             self._drop(visit)
@@ -2847,7 +2869,7 @@ class _Server:
             self._waiting[visit] = wait
             self._selector.register(wait.sock, wait.events, visit)
         except (OSError, MemoryError):  # there is no memory for one more
-            self._reserve = b""
+            self._give_up_reserve()
             self._forget(visit, wait)
             return
         self._next_look = min(self._next_look, wait.until)
@@ -2994,10 +3016,8 @@ def _serve(options: Namespace) -> int:
     if is_here and not options.force:
         raise _refusal(name)
     is_closed = _prepare_server()
-    data = _read_input(options)
-    os.dup2(null, 0)
-    os.close(null)
-    return _serve_input(data, options, name, is_closed)
+    holder = _holder_of_input(options, name, is_closed, null)
+    return _hold(holder, options)
 
 
 def _prepare_server() -> bool:
@@ -3014,21 +3034,33 @@ def _prepare_server() -> bool:
     return is_closed
 
 
-def _serve_input(data: bytes, options: Namespace, name: str, is_closed: bool) -> int:
-    """Hold the environment that the input means, in this process or in the background."""
+def _holder_of_input(options: Namespace, name: str, is_closed: bool, null: int) -> _Holder:
+    """Read stdin, and return what holds the environment that it means.
+
+    Behind that, descriptor 0 is `null`, and the holder's response alone has the values.
+    """
+    data = _read_input(options)
+    os.dup2(null, 0)
+    os.close(null)
     env = _read_environment(data, options)
     _warn_of_surprises(env, options)
-    return _hold_environment(env, options, name, is_closed)
+    return _holder_of(env, options, name, is_closed)
 
 
-def _hold_environment(env: Env, options: Namespace, name: str, is_closed: bool) -> int:
-    """Hold an environment, in this process or in the background."""
+def _holder_of(env: Env, options: Namespace, name: str, is_closed: bool) -> _Holder:
+    """Return what holds an environment."""
     record = _Record()
     record.variables = len(env)
     record.idle_timeout = options.timeout
     record.max_age = options.max_age
     record.memory_closed = is_closed
-    holder = _Holder(options, name, _encode_response(env), record)
+    return _Holder(options, name, _encode_response(env), record)
+
+
+def _hold(holder: _Holder, options: Namespace) -> int:
+    """Hold a session, in this process or in the background."""
+    # Reading has taken several times the memory of the values. glibc gives it back if it is asked.
+    _best_effort(_call_c, "malloc_trim", 0)
     if options.background:
         return _serve_in_background(holder, is_quiet=options.quiet)
     return holder.hold()
@@ -3523,7 +3555,7 @@ def _serve_filled(env: Values, directory: str, settings: Namespace) -> int:
     null = _open_standard_streams()
     os.dup2(null, 0)
     os.close(null)
-    return _hold_environment(env, settings, settings.name, is_closed)
+    return _hold(_holder_of(env, settings, settings.name, is_closed), settings)
 
 
 # ==== redaction ===================================================================================
@@ -6813,6 +6845,7 @@ _LOADER_END = b"\n# -- a guarded Python needs nothing below this line --\n"
 # The loader is a file of its own, which Python 2 can read, too.
 _LOADER = b"""\
 # Written by hotenv, to guard a Python. `site` imports this file, or it is run as a script.
+import gc
 import os
 import sys
 
@@ -6847,8 +6880,10 @@ try:
     elif sys.version_info < (3, 8) or sys.implementation.name != "cpython":
         start_again_without_hook()
     elif not hasattr(sys, "_hotenv"):
+        gc.disable()  # nothing is garbage yet, and to look for some takes a tenth of the time
         hotenv = import_hotenv()
         hotenv._install_guards(os.environ["HOTENV_GUARDS"], HOME)
+        gc.enable()
         sys._hotenv = hotenv._become
 except BaseException:
     text = "hotenv: cannot guard %s: %s\\n" % (sys.executable, sys.exc_info()[1])

@@ -3295,6 +3295,22 @@ def test_session_takes_little_memory(project, program, python_options, megabytes
     assert more < megabytes * MEGABYTE
 
 
+@only_linux
+@pytest.mark.parametrize("options", [[], ["--background"]], ids=short)
+def test_session_holds_its_values_once(project, options):
+    """A large session takes its answer's size, and few megabytes more than a small one."""
+    if not os.confstr("CS_GNU_LIBC_VERSION").startswith("glibc"):
+        pytest.skip("needs a C library that gives memory back when it is asked")
+    text = b"".join(b"KEY_%d=%s\n" % (number, b"v" * 1000) for number in range(8000))
+    if options:
+        assert project.hotenv("serve", *options, input=text).returncode == 0
+    else:
+        project.serve(text)
+    size = len(project.ask())
+    more = resident(project.server_pid()) - _server_bare_memory("-S")
+    assert more - size < 5 * MEGABYTE
+
+
 # -- more clients than descriptors --
 
 
