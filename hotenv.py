@@ -6564,6 +6564,7 @@ class _Patches:
     def fork_exec(self, argv: Any, places: Any, close_fds: Any, kept: Any, directory: Any,
                   env: Any, *rest: Any) -> Any:
         """_posixsubprocess.fork_exec, below subprocess and multiprocessing"""
+        import functools
         variables: Any = None
         if env is not None:
             variables = {}
@@ -6577,7 +6578,6 @@ class _Patches:
             for name, value in variables.items():
                 env.append(os.fsencode(f"{name}={value}"))
         places = tuple(map(os.fsencode, request.places))
-        import functools
         settings = []
         for setting in rest:
             if callable(setting):  # the only one is preexec_fn
