@@ -11077,6 +11077,7 @@ def test_environment_topic_has_what_shells_get(session):
     """`help environment` explains each variable that hotenv sets for a shell."""
     with hotenv.ShellSession() as shell:
         names = re.findall(r"(?m)^(HOTENV_\w+)=", shell.exec("env").stdout)
+    names = [name for name in names if name not in os.environ]  # what the suite itself was told
     assert names != []
     topic = _cli_help(session, "help", "environment")
     assert [name for name in names if name not in topic] == []
