@@ -11534,6 +11534,10 @@ class _McpEnd(Exception):
 
 def _serve_mcp(options: Namespace) -> NoReturn:
     """Serve stdin and stdout until stdin ends or a signal comes; then every shell ends, too."""
+    if not sys.stdin:  # it was closed at the start, and another file may have its number by now
+        raise HotenvError(
+            EXIT_SYSTEM, "mcp: cannot read stdin: it is closed",
+            "an agent starts `hotenv mcp`, and speaks to it over stdin and stdout")
     if options.policy is not None:
         options.policy = _load_policy(options.policy)
     options.remote = _mcp_remotes(options.remote)
