@@ -7893,7 +7893,6 @@ _SHELL_TERMINAL_SIZE = (40, 120)  # lines and columns of a job's terminal
 _SHELL_TICK = 1.0  # seconds between two looks at how a command gets on
 _SHELL_SILENCE = 15.0  # seconds without output after which that is news, too
 _STAT_START = 19  # the place of `starttime` behind the name in /proc/PID/stat: proc(5) counts 22
-_F_SETPIPE_SZ = 1031  # of <linux/fcntl.h>; Python knows this one since 3.10
 
 _SHELL_BASH = ["bash", "--norc", "--noprofile", "--noediting", "+o", "history", "-i"]
 _SHELL_JOB_BASH = ["bash", "--norc", "--noprofile"]

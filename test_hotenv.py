@@ -15041,6 +15041,13 @@ def test_subprocess_that_was_there_starts_by_the_launcher(guarded, guards_venvs,
     assert _deeds_done(done) == [], done.stderr
 
 
+@pytest.mark.parametrize("python", PYTHONS)
+def test_guarded_python_collects_garbage(guarded, python):
+    """Garbage is not looked for while a Python is being guarded, and is again for the program."""
+    done = guarded(NET, "import gc; print(gc.isenabled())", python)
+    assert done.stdout == "True\n", done.stderr
+
+
 # What calls each of the patches, and what they call in turn.
 PATCHES_AT_WORK = """
 import os, socket, subprocess, sys
