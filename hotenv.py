@@ -2134,22 +2134,7 @@ def fetch(
     if command not in ("dump", "run"):
         raise _usage(f"{command[:_SHOWN_WORD]!r} is no request: it is `dump` or `run`")
     session = _locate(socket_path, name)
-    give_up = time.monotonic() + EXCHANGE_TIME
-    sock = _connect(session, peer_uid)
-    try:
-        answer = _exchange(session, sock, _encode_request(command, args), give_up)
-    finally:
-        sock.close()
-    if not answer:
-        raise session.hung_up()
-    if not answer.endswith(b"\n") and _is_beginning(answer):
-        raise session.unreachable("the session has just ended")
-    try:
-        return _decode_snapshot(answer)
-    except HotenvError as error:
-        if not answer.startswith((_CUT_ANSWER, _REFUSAL)):
-            error.hints = (f"does another program listen at {_shown(session.path)}?",)
-        raise
+    return _snapshot_in(_asked(session, command, args, peer_uid), session)
 
 
 def load(
@@ -2187,6 +2172,38 @@ def load(
         os.environb[raw_name] = _encoded(value)
         loaded[variable] = value
     return loaded
+
+
+def _touch(command: str, args: Strings, session: _Session, peer_uid: int | None) -> None:
+    """Use a session as fetch() does, for somebody who has its values and wants to keep them."""
+    answer = _asked(session, command, args, peer_uid)
+    if not answer.startswith(_CUT_ANSWER):
+        _snapshot_in(answer, session)  # this is no snapshot, which raises an error
+
+
+def _asked(session: _Session, command: str, args: Strings, peer_uid: int | None) -> bytes:
+    """Ask a session for its snapshot, and return the whole answer, whatever it is."""
+    give_up = time.monotonic() + EXCHANGE_TIME
+    sock = _connect(session, peer_uid)
+    try:
+        answer = _exchange(session, sock, _encode_request(command, args), give_up)
+    finally:
+        sock.close()
+    if not answer:
+        raise session.hung_up()
+    if not answer.endswith(b"\n") and _is_beginning(answer):
+        raise session.unreachable("the session has just ended")
+    return answer
+
+
+def _snapshot_in(answer: bytes, session: _Session) -> Values:
+    """Return the snapshot in an answer; HotenvError 9 if it holds none."""
+    try:
+        return _decode_snapshot(answer)
+    except HotenvError as error:
+        if not answer.startswith((_CUT_ANSWER, _REFUSAL)):
+            error.hints = (f"does another program listen at {_shown(session.path)}?",)
+        raise
 
 
 def _is_beginning(answer: bytes) -> bool:
@@ -8446,6 +8463,8 @@ class _ShellOutput(_Sink):
 
     def presented(self, redactor: Redactor, limit: int) -> _Presented:
         """Return the output as a result shows it: masked, cleaned, and only then cut."""
+        if not self.size:  # as of most commands, on stderr
+            return _Presented("", is_cut=False)
         room = _presented_room(redactor, limit)
         if self.size <= room and self.is_whole():
             text = _displayed(redactor, self.all())
@@ -9525,8 +9544,9 @@ class ShellSession:
 
     def _check_policy(self, number: int, command: str) -> None:
         """PolicyDenied: the command may not run. The audit has it as blocked."""
-        reason = self._redactor(_denied(self._policy, command))
+        reason = _denied(self._policy, command)
         if reason:
+            reason = self._redactor(reason)
             self._record(number, "blocked", command=self._redactor(command), reason=reason)
             raise PolicyDenied(
                 EXIT_REFUSED, "the policy does not allow it: " + _shown(reason),
@@ -11262,18 +11282,18 @@ class _McpServer:
 
     # -- the tools --
 
-    def _use(self, call: _McpCall, shell: _McpShell) -> Values:
-        """Ask the hotenv session behind a shell, which is a use of it; return its snapshot."""
+    def _snapshot(self, call: _McpCall, shell: _McpShell) -> Values:
+        """Find the hotenv session for a new shell, and return its snapshot."""
         options = self._options
-        if not shell.path:
-            shell.path = _locate(options.socket, options.name).path
+        shell.path = _locate(options.socket, options.name).path
         return fetch("run", ["mcp", call.tool], shell.path, peer_uid=options.peer_uid)
 
     def _session_of(self, call: _McpCall, shell: _McpShell) -> ShellSession:
         """Return the open shell of a call, which is a use of the hotenv session."""
         if not shell.session:
             raise HotenvError(EXIT_SYSTEM, "that session is not open")
-        self._use(call, shell)
+        # This is a use of the hotenv session, and shows whether it is still there.
+        _touch("run", ["mcp", call.tool], _Session(shell.path), self._options.peer_uid)
         if call.request.client.name:
             shell.session.audit_fields["client"] = call.request.client.name
         return shell.session
@@ -11314,12 +11334,11 @@ class _McpServer:
         if call.stop.is_set():
             raise HotenvError(EXIT_SYSTEM, "the call was cancelled")
         try:
-            return self._use(call, shell)
+            return self._snapshot(call, shell)
         except HotenvError as error:
             if not self._may_ask(call, shell, error) or not self._ask_for_session(call, error):
                 raise
-        shell.path = ""  # the new session has another socket
-        return self._use(call, shell)
+        return self._snapshot(call, shell)  # the new session has another socket
 
     def _may_ask(self, call: _McpCall, shell: _McpShell, error: HotenvError) -> bool:
         """Is there no session, and can the user be asked to start one?

@@ -19918,6 +19918,18 @@ def test_progress_holds_up_no_time_limit(agents_host):
     until(lambda: not _agents_processes(nap), "the end by the time limit", 15)
 
 
+@pytest.mark.parametrize("response", [b'{"error":"NO","message":"not now"}\n', b"SSH-2.0\r\n"])
+def test_command_needs_a_session_that_answers(project, answerer, response):
+    """Where no snapshot comes any more, a call says so, and its command does not run."""
+    server = answerer(b'{"env":{"TOKEN":"s3cr3t-value"}}\n')
+    host = _AgentsHost(project, "--socket", server.path, snapshot=None)
+    host.tool("session_open")
+    assert host.exec("touch ran-1")["exit_code"] == 0
+    server.response = response
+    assert isinstance(host.exec("touch ran-2"), str)
+    assert sorted(path.name for path in project.dir.glob("ran-*")) == ["ran-1"]
+
+
 def test_job_is_used_over_mcp(agents_host):
     """A job is started, read, answered with a secret's name, and stopped."""
     command = "read -p 'Password: ' p; echo ${#p}; read rest"
