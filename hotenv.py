@@ -8963,18 +8963,20 @@ class _ShellProcess:
             return  # the shell has ended, and its other pipes say so
         self._unsent = self._unsent[written or 0:]
 
-    def move(self, seconds: float) -> None:
-        """Read once all that is there, and wait at most so long for something."""
-        for key, _ in self._selector.select(seconds):
+    def move(self, seconds: float) -> bool:
+        """Read once all that is there, and wait at most so long for something. Was there any?"""
+        ready = self._selector.select(seconds)
+        for key, _ in ready:
             stream: _ShellStream = key.data
             stream.read()
             if not stream.is_open:
                 self._selector.unregister(stream.descriptor)
+        return bool(ready)
 
     def drain(self) -> None:
         """Take what the pipes hold by now, not more: a background job may write for ever."""
-        self.move(0)
-        self.move(0)  # a pipe's end shows after what was in it
+        if self.move(0):
+            self.move(0)  # a pipe's end shows after what was in it
 
     def unsent_size(self) -> int:
         """Return how many bytes wait for room in the pipe."""
