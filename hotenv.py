@@ -11391,6 +11391,10 @@ class _McpServer:
         give_up = time.monotonic() + _MCP_QUESTION
         while not question.has_come.wait(0.1):
             if call.stop.is_set() or time.monotonic() > give_up:
+                self._output.send({  # the host need not show it any longer
+                    "method": "notifications/cancelled",
+                    "params": {"requestId": number},
+                })
                 break
         del self._questions[number]
         return question.answer

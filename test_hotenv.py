@@ -20123,6 +20123,19 @@ def test_user_may_decline(action, project):
     assert "no session" in result["content"][0]["text"]
 
 
+def test_question_of_a_cancelled_call_is_withdrawn(project):
+    """When a client cancels the call, it is told that nobody waits for its user's answer."""
+    host = _AgentsHost(project, snapshot=None)
+    host.ask("initialize", capabilities={"elicitation": {}})
+    host.begin("open", "session_open")
+    number = host.receive()["id"]
+    host.send(method="notifications/cancelled", params={"requestId": "open"})
+    withdrawn = {"method": "notifications/cancelled", "params": {"requestId": number}}
+    notice = json.loads(host.process.stdout.readline())
+    assert notice == {"jsonrpc": "2.0", **withdrawn}
+    assert host.ask("ping") == {}
+
+
 def test_stateless_user_is_asked_for_a_session(project):
     """Without a session, a client of the new revision is to ask, and to call again."""
     meta = {**_AGENTS_META, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
