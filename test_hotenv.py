@@ -14946,7 +14946,7 @@ def test_remote_exec_is_refused(guarded):
     assert (len(_blocked_lines(done)), done.returncode) == (1, 2), done.stderr
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def guards_names(guards_venvs):
     """Pythons whose older look-ups, too, answer by a table: names in .test and .localhost."""
     code = textwrap.dedent("""
