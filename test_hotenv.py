@@ -7746,13 +7746,17 @@ def test_every_spelling_is_masked(redactor_of_all, spelling):
 @pytest.mark.parametrize("before", [b"use", b"user", b"user:"])
 @pytest.mark.parametrize("after", [b"", b"\n", b":more text after it"])
 def test_base64_at_any_offset_is_masked(redactor_of_all, coder, before, after):
-    """A value is hidden within the base64 of a longer text, at whatever offset it stands."""
+    """Within the base64 of a longer text, each letter that only the value decides is hidden."""
     for name, value in REDACTION_VALUES.items():
         mark = b"[hidden:%s]" % name.encode()
-        masked = cut(redactor_of_all, coder(before + raw(value.strip()) + after))
+        encoded = coder(before + raw(value.strip()) + after)
+        masked = cut(redactor_of_all, encoded)
         assert mark in masked
         left = masked.replace(mark, b"")
-        assert len(left) <= 8 + len(coder(after)) + 4, masked
+        # A letter has 6 bits. The one at either end of the value may have bits of what is beside.
+        first = -(-len(before) * 8 // 6)
+        end = len(before + raw(value.strip())) * 8 // 6
+        assert len(left) <= first + len(encoded[end:]), masked
 
 
 # Environments, and what texts become with them. Short values are hidden as whole words, or not at
@@ -18962,6 +18966,12 @@ def test_policy_refuses_stray_reserved_words(command):
     assert "cannot be told apart" in hotenv._denied(allowed, command)
 
 
+@pytest.mark.parametrize("command", ["case a; in a) ls;; esac", "case a in; a) ls;; esac"])
+def test_policy_refuses_broken_case(command):
+    """An operator between the words of `case` is refused: to bash it is an error, too."""
+    assert "cannot be told apart" in hotenv._denied({"allow": ["ls"]}, command)
+
+
 # Text, and the first words of its commands.
 _AGENTS_CASES = [
     ("case $x in a|b) foo;; (c) bar ;; esac", "foo bar"),
@@ -23364,6 +23374,14 @@ def test_mask_to_a_full_disk_is_8(mask_session):
     with open("/dev/full", "wb") as full:
         done = mask_session.hotenv("mask", input=b"line\n", stdout=full)
     refusal(done, 8)
+
+
+@pytest.mark.parametrize("options", [[], ["--check"]], ids=["mask", "check"])
+def test_mask_says_that_it_cannot_read(mask_session, options):
+    """An input that cannot be read is an error, and not an empty one."""
+    with open(os.devnull, "wb") as only_written:
+        done = mask_session.hotenv("mask", *options, stdin=only_written)
+    assert "cannot read stdin" in refusal(done, 8)
 
 
 @pytest.mark.parametrize("options", [[], ["--check"]], ids=["mask", "check"])
