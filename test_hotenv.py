@@ -12242,12 +12242,8 @@ def _traced_actions(table):
 
 
 def _other_actions(table):
-    """Return numbered actions without a trace: all in the long form, else every third one."""
-    return [
-        (number, action)
-        for number, action in enumerate(table)
-        if not action.trace and (FULL or (number + SEED) % 3 == 0)
-    ]
+    """Return numbered actions: those without a trace."""
+    return [(number, action) for number, action in enumerate(table) if not action.trace]
 
 
 def _action_stage(base):
