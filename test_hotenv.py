@@ -3986,6 +3986,27 @@ def test_stale_hotenv_socket_is_to_be_unset(project, command):
     assert "HOTENV_SOCKET" in message
 
 
+@pytest.mark.parametrize(
+    "number, reason",
+    [
+        (errno.ENOENT, "there is no such socket"),
+        (errno.ECONNREFUSED, "nobody answers there any more"),
+        (errno.EACCES, "Permission denied"),
+    ],
+)
+def test_reason_why_a_session_is_not_reached(tmp_path, number, reason):
+    """What the system says of a socket is told in words that fit a session."""
+    path = str(tmp_path / "x.sock")
+    error = hotenv._Session(path).refused(OSError(number, os.strerror(number)))
+    assert (error.code, str(error)) == (4, f"cannot reach the session at {path}: {reason}")
+
+
+def test_request_names_a_command_that_is_too_long():
+    """A command line whose first word is longer than a request is logged as `...`."""
+    request = hotenv._encode_request("run", ["x" * (256 << 10), "second"])
+    assert hotenv._decode_request(request).words == ["..."]
+
+
 @pytest.mark.parametrize("command", _CLIENT_COMMANDS, ids=short)
 def test_no_session_is_3(project, command):
     """Where there is no marker, a command is refused with 3, and says how to start a session."""
@@ -9524,6 +9545,16 @@ def test_background_session_holds_no_directory(project):
     assert os.readlink("/proc/%d/cwd" % project.server_pid()) == "/"
 
 
+def test_running_session_has_unlocked_its_directory(project):
+    """The lock on the project directory is held while a marker is written, and no longer."""
+    project.serve()
+    directory = os.open(str(project.dir), os.O_RDONLY)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(directory)
+
+
 def test_background_session_holds_no_lock(project):
     """A session in the background keeps no descriptor, and so no lock, of its caller."""
     path = str(project.root / "lock")
@@ -14233,6 +14264,95 @@ HARMLESS_REQUESTS = {
 }
 
 
+# The same requests as the headers of Linux define them, by _IO, _IOW, _IOR and _IOWR: whether the
+# program writes or reads, the type, the number, and the size of what is handed over.
+CHANGING_REQUESTS = [
+    ("FS_IOC_SETFLAGS", "W", 0x66, 2, 8),
+    ("FS_IOC32_SETFLAGS", "W", 0x66, 2, 4),
+    ("FS_IOC_SETVERSION", "W", 0x76, 2, 8),
+    ("FS_IOC32_SETVERSION", "W", 0x76, 2, 4),
+    ("EXT4_IOC_SETVERSION", "W", 0x66, 4, 8),
+    ("EXT4_IOC32_SETVERSION", "W", 0x66, 4, 4),
+    ("FS_IOC_FSSETXATTR", "W", 0x58, 32, 28),
+    ("FS_IOC_SETFSLABEL", "W", 0x94, 50, 256),
+    ("EXT4_IOC_SETFSUUID", "W", 0x66, 44, 8),
+    ("FS_IOC_ENABLE_VERITY", "W", 0x66, 133, 128),
+    ("FS_IOC_SET_ENCRYPTION_POLICY", "R", 0x66, 19, 12),
+    ("FS_IOC_ADD_ENCRYPTION_KEY", "WR", 0x66, 23, 80),
+    ("FS_IOC_REMOVE_ENCRYPTION_KEY", "WR", 0x66, 24, 64),
+    ("FS_IOC_REMOVE_ENCRYPTION_KEY_ALL_USERS", "WR", 0x66, 25, 64),
+    ("FAT_IOCTL_SET_ATTRIBUTES", "W", 0x72, 17, 4),
+    ("FIFREEZE", "WR", 0x58, 119, 4),
+    ("FITHAW", "WR", 0x58, 120, 4),
+    ("FITRIM", "WR", 0x58, 121, 24),
+    ("EXT4_IOC_RESIZE_FS", "W", 0x66, 16, 8),
+    ("EXT4_IOC_GROUP_EXTEND", "W", 0x66, 7, 8),
+    ("EXT4_IOC_MIGRATE", "", 0x66, 9, 0),
+    ("EXT4_IOC_ALLOC_DA_BLKS", "", 0x66, 12, 0),
+    ("EXT4_IOC_SWAP_BOOT", "", 0x66, 17, 0),
+    ("EXT4_IOC_SHUTDOWN", "R", 0x58, 125, 4),
+    ("XFS_IOC_FSGROWFSDATA", "W", 0x58, 110, 16),
+    ("BTRFS_IOC_SNAP_CREATE", "W", 0x94, 1, 4096),
+    ("BTRFS_IOC_SNAP_CREATE_V2", "W", 0x94, 23, 4096),
+    ("BTRFS_IOC_SUBVOL_CREATE", "W", 0x94, 14, 4096),
+    ("BTRFS_IOC_SUBVOL_CREATE_V2", "W", 0x94, 24, 4096),
+    ("BTRFS_IOC_SNAP_DESTROY", "W", 0x94, 15, 4096),
+    ("BTRFS_IOC_SNAP_DESTROY_V2", "W", 0x94, 63, 4096),
+    ("BTRFS_IOC_SUBVOL_SETFLAGS", "W", 0x94, 26, 8),
+    ("BTRFS_IOC_DEFAULT_SUBVOL", "W", 0x94, 19, 8),
+    ("BTRFS_IOC_SET_RECEIVED_SUBVOL", "WR", 0x94, 37, 200),
+    ("BTRFS_IOC_DEFRAG", "W", 0x94, 2, 4096),
+    ("BTRFS_IOC_DEFRAG_RANGE", "W", 0x94, 16, 48),
+    ("BTRFS_IOC_RESIZE", "W", 0x94, 3, 4096),
+    ("BTRFS_IOC_ADD_DEV", "W", 0x94, 10, 4096),
+    ("BTRFS_IOC_RM_DEV", "W", 0x94, 11, 4096),
+    ("BTRFS_IOC_RM_DEV_V2", "W", 0x94, 58, 4096),
+    ("BTRFS_IOC_BALANCE", "W", 0x94, 12, 4096),
+    ("BTRFS_IOC_BALANCE_V2", "WR", 0x94, 32, 1024),
+    ("BTRFS_IOC_BALANCE_CTL", "W", 0x94, 33, 4),
+    ("BTRFS_IOC_SCRUB", "WR", 0x94, 27, 1024),
+    ("BTRFS_IOC_DEV_REPLACE", "WR", 0x94, 53, 2600),
+    ("BTRFS_IOC_SET_FEATURES", "W", 0x94, 57, 48),
+    ("BTRFS_IOC_QUOTA_CTL", "WR", 0x94, 40, 16),
+    ("BTRFS_IOC_QGROUP_ASSIGN", "W", 0x94, 41, 24),
+    ("BTRFS_IOC_QGROUP_CREATE", "W", 0x94, 42, 16),
+    ("BTRFS_IOC_QGROUP_LIMIT", "R", 0x94, 43, 48),
+    ("LOOP_SET_FD", "", 0x4C, 0, 0),
+    ("LOOP_CLR_FD", "", 0x4C, 1, 0),
+    ("LOOP_SET_STATUS", "", 0x4C, 2, 0),
+    ("LOOP_SET_STATUS64", "", 0x4C, 4, 0),
+    ("LOOP_CHANGE_FD", "", 0x4C, 6, 0),
+    ("LOOP_SET_CAPACITY", "", 0x4C, 7, 0),
+    ("LOOP_SET_DIRECT_IO", "", 0x4C, 8, 0),
+    ("LOOP_SET_BLOCK_SIZE", "", 0x4C, 9, 0),
+    ("LOOP_CONFIGURE", "", 0x4C, 10, 0),
+    ("LOOP_CTL_ADD", "", 0x4C, 128, 0),
+    ("LOOP_CTL_REMOVE", "", 0x4C, 129, 0),
+    ("LOOP_CTL_GET_FREE", "", 0x4C, 130, 0),
+    ("BLKROSET", "", 0x12, 93, 0),
+    ("BLKRRPART", "", 0x12, 95, 0),
+    ("BLKPG", "", 0x12, 105, 0),
+    ("BLKDISCARD", "", 0x12, 119, 0),
+    ("BLKSECDISCARD", "", 0x12, 125, 0),
+    ("BLKZEROOUT", "", 0x12, 127, 0),
+    ("SG_IO", "", 0x22, 133, 0),
+    ("NVME_IOCTL_ADMIN_CMD", "WR", 0x4E, 65, 72),
+    ("NVME_IOCTL_SUBMIT_IO", "W", 0x4E, 66, 48),
+    ("NVME_IOCTL_IO_CMD", "WR", 0x4E, 67, 72),
+    ("NVME_IOCTL_ADMIN64_CMD", "WR", 0x4E, 71, 80),
+    ("NVME_IOCTL_IO64_CMD", "WR", 0x4E, 72, 80),
+]
+
+
+def test_changing_requests_are_as_linux_defines_them():
+    """The numbers of the requests that change files are those of the headers, and none is missing."""
+    expected = {}
+    for name, direction, kind, number, size in CHANGING_REQUESTS:
+        directions = {"": 0, "W": 1, "R": 2, "WR": 3}[direction]
+        expected[name] = directions << 30 | size << 16 | kind << 8 | number
+    assert hotenv._CHANGING_REQUESTS == expected
+
+
 def _ioctl_errors(hermetic, guards, requests):
     """Return {name: error} of requests to a descriptor that is not open, by a program under guards.
 
@@ -14877,6 +14997,44 @@ def test_trace_hides_a_secret(hermetic, guards_runtime, value, argv):
     assert trace and value not in "\n".join(trace)
 
 
+# For each service whose tokens are known, one in the form that the service documents.
+TOKENS = [
+    "gho_16C7e42F292c6912E7710c838347Ae178B4a",
+    "github_pat_11ABCDEFG0123456789_abcdef",
+    "glpat-0123456789abcdefghij",
+    "rk_test_51H8sVq0abcdefgh",
+    "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+    "ASIAIOSFODNN7EXAMPLE",
+    "xoxp-1234567890-abcdefgh",
+    "xapp-1-A0123456789-abcdef",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dozjgNryP4J3jVmNHl0w5N",
+    "AIzaSyA0123456789abcdefghijklmnopqrstuv",
+    "ya29.a0AfH6SMBx0123456789",
+    "sk-ant-api03-0123456789abcdefghij",
+    "npm_0123456789abcdefghijABCDEFGHIJ012345",
+    "pypi-AgEIcHlwaS5vcmcCJDAxMjM0NTY3LTg5YWItY2RlZg",
+    "hf_0123456789abcdefghijABCDEFGHIJ0123",
+    "SG.0123456789abcdefghijkl.0123456789abcdefghijklmnopqrstuv",
+    "dop_v1_0123456789abcdef0123456789abcdef",
+    "shpat_0123456789abcdef0123456789abcdef",
+    "hvs.0123456789abcdefghijklmn",
+    "AGE-SECRET-KEY-1QQPZRY9X8GF2TVDW0S3JN54KHCE",
+]
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_token_of_a_known_form_is_hidden(token):
+    """A token of each service that is known is hidden as a whole, without a name beside it."""
+    assert hotenv._hide_tokens(f"see {token}, please") == "see [hidden:token], please"
+
+
+def test_each_known_form_has_its_token():
+    """No form of tokens is without an example, and no two have the same."""
+    forms = [re.compile(form) for _, form in hotenv._TOKEN_FORMS]
+    found = [[form.fullmatch(token) is not None for token in TOKENS].index(True) for form in forms]
+    assert found == list(range(len(TOKENS)))
+
+
 @pytest.mark.parametrize(
     "argv",
     [
@@ -15244,7 +15402,7 @@ def test_guards_are_merged_by_precedence(higher, lower, merged):
 def test_guards_as_text_are_the_same_guards(text):
     """Guards that were written as a text and read again are the same."""
     guards = _guards(text)
-    assert hotenv.Guards.from_text(guards.to_text()).to_text() == guards.to_text()
+    assert vars(hotenv.Guards.from_text(guards.to_text())) == vars(guards)
 
 
 def test_damaged_text_is_no_guards():
@@ -15410,6 +15568,50 @@ def test_filter_judges_a_call(machine, call, arguments, alone, with_unix, with_h
         verdict = _judged(rules, machine, number, *arguments)
         seen.append(verdict == hotenv._SECCOMP_ALLOW)
     assert seen == [alone, with_unix, with_hook]
+
+
+# The system calls that change the attributes of a file, with their numbers in <asm/unistd_64.h> and
+# in <asm-generic/unistd.h>, which newer machines share.
+ATTRIBUTE_CALLS = [
+    ("chmod", 90, None),
+    ("fchmod", 91, 52),
+    ("fchmodat", 268, 53),
+    ("fchmodat2", 452, 452),
+    ("chown", 92, None),
+    ("fchown", 93, 55),
+    ("lchown", 94, None),
+    ("fchownat", 260, 54),
+    ("utime", 132, None),
+    ("utimes", 235, None),
+    ("futimesat", 261, None),
+    ("utimensat", 280, 88),
+    ("setxattr", 188, 5),
+    ("lsetxattr", 189, 6),
+    ("fsetxattr", 190, 7),
+    ("setxattrat", 463, 463),
+    ("removexattr", 197, 14),
+    ("lremovexattr", 198, 15),
+    ("fremovexattr", 199, 16),
+    ("removexattrat", 466, 466),
+    ("file_setattr", 469, 469),
+]
+
+
+@pytest.mark.parametrize("call, number, shared_number", ATTRIBUTE_CALLS)
+def test_filter_keeps_attributes(call, number, shared_number):
+    """Under --fs-readonly=/ no system call changes the attributes of a file."""
+    rules = hotenv._no_write_rules(_guards(ANY))
+    refused = hotenv._SECCOMP_REFUSE
+    assert _judged(rules, "x86_64", number, 3, 4, 5) == refused
+    if shared_number is not None:
+        assert _judged(rules, "aarch64", shared_number, 3, 4, 5) == refused
+
+
+def test_filter_leaves_attributes_below_a_writable_place():
+    """With --fs-write attributes can be changed: the calls do not show the filter a path."""
+    rules = hotenv._no_write_rules(_guards(ANY + " --fs-write ."))
+    for _, number, _ in ATTRIBUTE_CALLS:
+        assert _judged(rules, "x86_64", number, 3, 4, 5) == hotenv._SECCOMP_ALLOW
 
 
 def test_calls_by_other_numbers_end_the_program():
@@ -19967,6 +20169,14 @@ def test_job_is_used_over_mcp(agents_host):
     assert seen["text"] == f"2:{len(TOKEN)}\n"
     assert agents_host.tool("session_stop", **there)["exit_code"] in (1, 130)
     assert TOKEN not in json.dumps(agents_host.tool("session_read", **there))
+
+
+def test_stderr_of_a_job_is_read_over_mcp(agents_host):
+    """session_read reads either stream of a job."""
+    number = agents_host.exec("echo out; echo err >&2", background=True)["id"]
+    for stream, text in (("stdout", "out\n"), ("stderr", "err\n")):
+        part = agents_host.tool("session_read", session="s1", id=number, stream=stream, wait=20)
+        assert part["text"] == text
 
 
 def test_waiting_for_a_job_holds_up_nothing(agents_host):
@@ -24556,6 +24766,23 @@ def test_damaged_record_hinders_nothing(project, text):
     assert project.socket_path() in told.stdout.decode()
     assert called(project, "stop").returncode == 0
     assert not project.marker.exists()
+
+
+def test_record_that_becomes_a_pipe_is_not_waited_for(tmp_path, monkeypatch):
+    """A record in whose place a pipe is put, just when it is opened, is not read, and not waited for."""
+    record = tmp_path / "x.json"
+    record.write_text("{}")
+    look = hotenv._lstat
+
+    def look_and_replace(path):
+        found = look(path)
+        os.unlink(path)
+        os.mkfifo(path)
+        return found
+
+    monkeypatch.setattr(hotenv, "_lstat", look_and_replace)
+    monkeypatch.setattr(hotenv._Record, "path_of", lambda path: str(record))
+    assert hotenv._Record.read("x.sock") is None
 
 
 def test_record_that_is_a_link_is_not_read(project):
