@@ -7251,7 +7251,7 @@ def _places_of_program(place: str) -> Words:
         if not path:
             continue
         real = os.path.realpath(path)
-        places += [path, real]
+        places.append(real)
         directory = os.path.dirname(real)
         if os.path.basename(directory) == "bin":
             for name in ("lib", "lib64", "libexec"):

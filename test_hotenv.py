@@ -15191,6 +15191,16 @@ def test_name_is_as_local_as_its_address(guards_names, guarded, guards, code, is
 
 
 @only_kernel
+def test_script_that_a_python_starts_is_a_python(guarded, tmp_path):
+    """A script for Python that a guarded Python starts reaches this machine, as any Python does."""
+    with Ears() as ears:
+        connect = f"import socket; socket.create_connection(('127.0.0.1', {ears.port}), 5)"
+        executable(tmp_path / "script", f"#!{sys.executable}\n{connect}; print('through')\n")
+        done = guarded(LOCAL, "import subprocess; subprocess.run(['./script'])", cwd=tmp_path)
+    assert done.stdout == "through\n", done.stderr
+
+
+@only_kernel
 @pytest.mark.parametrize("how", ["target", "child"])
 def test_other_program_called_python_has_no_network(hermetic, tmp_path, how):
     """A program that is called python, and leads to another program, is not taken for a Python."""
@@ -21343,6 +21353,19 @@ def _core_limit_memory(process, more):
     status = Path("/proc/%d/status" % process.pid).read_text()
     size = int(re.search(r"VmSize:\s+(\d+) kB", status).group(1)) << 10
     resource.prlimit(process.pid, resource.RLIMIT_AS, (size + more, size + more))
+
+
+def test_memory_that_was_set_aside_is_given_up():
+    """When memory is short, a server gives up what it has set aside, and can do so twice."""
+    server = object.__new__(hotenv._Server)
+    server._reserve = None
+    server._set_reserve_aside()
+    kept = server._reserve
+    assert len(kept) == hotenv._RESERVE
+    for _ in range(2):
+        server._give_up_reserve()
+        assert server._reserve is None
+        assert kept.closed
 
 
 @only_linux
