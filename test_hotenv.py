@@ -15191,6 +15191,16 @@ def test_name_is_as_local_as_its_address(guards_names, guarded, guards, code, is
 
 
 @only_kernel
+def test_launcher_says_what_it_cannot_run(guarded, tmp_path):
+    """A program that cannot be started under the kernel's part has a shell's status for that, 126."""
+    executable(tmp_path / "script", "#!/no/such/interpreter\n")
+    code = "import subprocess; print(subprocess.run(['./script']).returncode)"
+    done = guarded(LOCAL, code, cwd=tmp_path)
+    assert done.stdout == "126\n"
+    assert "/no/such/interpreter, is missing" in done.stderr
+
+
+@only_kernel
 def test_script_that_a_python_starts_is_a_python(guarded, tmp_path):
     """A script for Python that a guarded Python starts reaches this machine, as any Python does."""
     with Ears() as ears:
@@ -18924,6 +18934,16 @@ def test_no_result_holds_a_record(tmp_path):
     assert results == [[], [], [], []]
 
 
+def test_output_that_is_read_after_the_record_is_in_the_result():
+    """What a command has printed is its own, also where its record is read before it."""
+    with hotenv.ShellSession() as session:
+        session.exec("true")
+        out = session._shell.out
+        read = out.read
+        out.read = lambda: session._earlier.has_come() and read()
+        assert session.exec("echo a").stdout == "a\n"
+
+
 def test_record_of_a_subshell_goes_nowhere():
     """What comes on the pipe for records never reaches an output, even if it comes twice."""
     output = hotenv._ShellBytes(1000)
@@ -20179,6 +20199,14 @@ def test_job_is_used_over_mcp(agents_host):
     assert seen["text"] == f"2:{len(TOKEN)}\n"
     assert agents_host.tool("session_stop", **there)["exit_code"] in (1, 130)
     assert TOKEN not in json.dumps(agents_host.tool("session_read", **there))
+
+
+def test_input_of_a_job_is_ended_over_mcp(agents_host):
+    """session_write can end a job's input, behind a last text."""
+    number = agents_host.exec("cat; echo ended", background=True)["id"]
+    there = {"session": "s1", "id": number}
+    agents_host.tool("session_write", text="last\n", end=True, **there)
+    assert agents_host.tool("session_read", pattern="ended", wait=20, **there)["text"] == "2:ended\n"
 
 
 def test_stderr_of_a_job_is_read_over_mcp(agents_host):
