@@ -17148,21 +17148,32 @@ def test_session_that_cannot_open_says_why(options, code, words):
     assert re.search(words, _shell_text_of(error))
 
 
-# Commands and time limits that no shell can take.
+# Commands that no shell can take.
 _SHELL_BAD_COMMANDS = [
-    pytest.param("true", float("nan"), id="limit NaN"),
-    pytest.param("true", "5", id="limit text"),
-    pytest.param("true", [1], id="limit list"),
-    pytest.param("echo a\0b", 9, id="NUL"),
-    pytest.param("echo \ud800", 9, id="lone surrogate"),
-    pytest.param("x" * (16 << 20) + "y", 9, id="over 16 MiB"),
+    pytest.param("echo a\0b", id="NUL"),
+    pytest.param("echo \ud800", id="lone surrogate"),
+    pytest.param("x" * (16 << 20) + "y", id="over 16 MiB"),
 ]
 
 
-@pytest.mark.parametrize("command, limit", _SHELL_BAD_COMMANDS)
-def test_command_that_cannot_be_sent_is_refused(command, limit, shell):
-    """A command or a limit that no shell can take is refused, 2, and the session serves on."""
-    assert _shell_error(shell.exec, command, timeout=limit).code == 2
+@pytest.mark.parametrize("command", _SHELL_BAD_COMMANDS)
+def test_command_that_cannot_be_sent_is_refused(command, shell):
+    """A command that no shell can take is refused, 2, and the session serves on."""
+    assert _shell_error(shell.exec, command).code == 2
+    assert shell.exec("echo a").stdout == "a\n"
+
+
+@pytest.mark.parametrize("command", _SHELL_BAD_COMMANDS)
+def test_job_that_cannot_be_sent_is_refused(command, shell):
+    """No job is started for a command that no shell can take: it is refused, 2."""
+    assert _shell_error(shell.start, command).code == 2
+    assert shell.jobs() == []
+
+
+@pytest.mark.parametrize("limit", [float("nan"), "5", [1]], ids=str)
+def test_time_limit_that_is_no_number_is_refused(limit, shell):
+    """A time limit that is no number is refused, 2, and the session serves on."""
+    assert _shell_error(shell.exec, "true", timeout=limit).code == 2
     assert shell.exec("echo a").stdout == "a\n"
 
 
