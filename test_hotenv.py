@@ -17371,6 +17371,15 @@ def test_value_with_control_characters_is_masked():
     assert "second" not in said
 
 
+def test_value_with_carriage_returns_is_masked_on_a_terminal():
+    """A value whose short lines end with CR LF is masked where a terminal adds another CR."""
+    odd = "these\r\nlines\r\nare\r\nshort"
+    with hotenv.ShellSession({"ODD": odd}) as session:
+        job = session.start("printf 'a %s b' \"$ODD\"", terminal=True)
+        assert job.wait(20) == 0
+        assert job.read().text == "a [hidden:ODD] b"
+
+
 def test_no_mask_shows_named_values(tmp_path):
     """`no_mask` shows the values of its names and prefixes, and no others."""
     given = {
