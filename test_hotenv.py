@@ -19583,6 +19583,18 @@ def test_progress_tells_lines_and_the_last_one(agents_shell):
     assert {last for _, last in told} <= {f"{i} [hidden:TOKEN]" for i in (1, 2, 3)}
 
 
+def test_progress_without_news_is_not_told(agents_shell, monkeypatch):
+    """However often there is a look at a command, the caller hears nothing twice."""
+    monkeypatch.setattr(hotenv, "_SHELL_TICK", 0)  # a look whenever the wait goes round
+    monkeypatch.setattr(hotenv, "_SHELL_SILENCE", 600)
+    told = []
+    agents_shell.exec(
+        "echo a; for i in 1 2 3; do sleep 0.2; done",
+        progress=lambda lines, last: told.append((lines, last)),
+    )
+    assert told == [(1, "a")]
+
+
 # -- jobs ------------------------------------------------------------------------------------------
 
 
@@ -19701,6 +19713,28 @@ def test_job_that_becomes_its_command_is_stopped(agents_shell, terminal):
     assert time.monotonic() - begun < 10
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_job_is_stopped_where_sigint_is_ignored(terminal):
+    """Ctrl-C ends a job of a host that ignores Ctrl-C itself, as one behind a `&` does."""
+    with _shell_signal(signal.SIGINT, signal.SIG_IGN), hotenv.ShellSession() as session:
+        job = session.start("echo on; sleep 60", terminal=terminal)
+        job.read(pattern="on", wait=20)
+        assert job.stop(grace=20) != 137
+
+
+@_agents_both
+def test_job_is_killed_while_it_is_read(remote, tmp_path):
+    """kill() ends a job at once, even while a reader of its output holds up the job's thread."""
+    nap = _agents_sleep()
+    with hotenv.ShellSession(remote=remote, cwd=str(tmp_path)) as shell:
+        job = shell.start(f"read line; echo $line; {nap}")
+        with job._changed:  # as a reader has it
+            job.write("more\n")
+            until(lambda: _agents_processes(nap), "the job to sleep behind its output")
+            job.kill(wait=False)
+            until(lambda: not _agents_processes(nap), "the end of the job")
+
+
 @_agents_both
 def test_stubborn_job_is_killed(remote, tmp_path):
     """A job that ignores Ctrl-C is killed, with all that it has started."""
@@ -19771,6 +19805,22 @@ def test_job_that_cannot_start_costs_no_session(tmp_path):
             shell.start("true")
         assert not isinstance(caught.value, hotenv.SessionPoisoned)  # mcp would end the shell
         assert shell.exec("echo here").stdout == "here\n"
+
+
+def test_job_without_a_guard_is_refused(agents_shell, monkeypatch):
+    """Where no guard can be started beside a job, the job is refused, and the session goes on."""
+    start = subprocess.Popen
+
+    def start_no_guard(argv, *args, **options):
+        if argv[0] == "/bin/sh":
+            raise BlockingIOError(errno.EAGAIN, "no process is left")
+        return start(argv, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", start_no_guard)
+        assert "cannot run a job" in _agents_error(agents_shell.start, "true")
+    assert agents_shell.jobs() == []
+    assert agents_shell.exec("echo here").stdout == "here\n"
 
 
 def test_job_heeds_the_policy():
