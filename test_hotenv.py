@@ -18463,6 +18463,7 @@ _MCP_WRONG_ARGUMENTS = [
     ("session_exec", {"session": "s1", "command": "x", "timeout": float("nan")}, "86400"),
     ("session_exec", {"session": "s1", "command": "x", "timeout": "9"}, '"type": "number"'),
     ("session_exec", {"session": "s1", "command": "x", "timeout": True}, "number"),
+    ("session_exec", {"session": "s1", "command": "x", "max_output": 1_000_001}, " 1000000"),
     ("session_exec", {"session": "s1", "command": "x", "shell": "x"}, "no argument shell"),
     ("session_list", {"x": 1}, "no argument"),
     ("session_close", {"session": [1]}, "string"),
@@ -20195,6 +20196,13 @@ def test_whole_result_has_no_id(agents_host):
     result = agents_host.exec("echo a")
     assert "id" not in result
     assert "note" not in result
+
+
+def test_part_tells_nothing_needless(agents_host):
+    """A part of an output has no exit code while the job runs, and no note about nothing."""
+    number = agents_host.exec("echo a; read line", background=True)["id"]
+    part = agents_host.tool("session_read", session="s1", id=number, wait=20)
+    assert set(part) == {"text", "first_line", "next_line", "lines", "running"}
 
 
 def test_part_is_at_most_20000_characters(agents_host):
