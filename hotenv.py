@@ -8021,6 +8021,8 @@ _SHELL_FORGET_EXPORTS = b"\\builtin unset -v $(\\builtin compgen -e)\n"
 _SHELL_JOB_HERE = b"exec %d<&-\n"
 _SHELL_JOB_THERE = b"exec >&3 2>&4 3>&- 4>&-\n"
 _SHELL_JOB_LINE = b"{ \\builtin eval %s; \\builtin exit; }\n"
+# Programs ask what kind of terminal it is. The host may have none, and so no name for one.
+_SHELL_JOB_TERMINAL = b'\\builtin export TERM="${TERM:-dumb}"\n'
 # On a remote machine, a program makes the terminal. It hands the command on in a variable, which
 # others cannot read.
 _SHELL_JOB_ON_TERMINAL_THERE = b"""\
@@ -9086,6 +9088,8 @@ class _LocalShells:
     def start_job(self, place: bytes, command: str, has_terminal: bool) -> _LocalJob:
         """Start a bash that takes its place, runs a command, and takes input from the caller."""
         import shlex
+        if has_terminal:
+            place += _SHELL_JOB_TERMINAL
         script = place + _SHELL_JOB_LINE % _encoded(shlex.quote(command))
         return _LocalJob(script, self._env, has_terminal)
 
@@ -9153,7 +9157,7 @@ class _RemoteShells:
         import shlex
         line = _SHELL_JOB_LINE
         if has_terminal:
-            line = _SHELL_JOB_ON_TERMINAL_THERE
+            line = _SHELL_JOB_TERMINAL + _SHELL_JOB_ON_TERMINAL_THERE
         return _RemoteJob(place + line % _encoded(shlex.quote(command)), self, self._env)
 
     def probe(self, answers: list[float]) -> None:
@@ -10159,8 +10163,6 @@ class _LocalJob:
                 on_failure.callback(os.close, stdin_writer)
                 descriptors = [terminal]
                 inner = [stdin, stdin, stdin]
-                if not env.get("TERM"):
-                    env = {**env, "TERM": "dumb"}
             else:
                 stdin, stdin_writer = kept(os.pipe())
                 out, stdout = kept(os.pipe())

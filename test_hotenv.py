@@ -19714,6 +19714,19 @@ def test_job_that_becomes_its_command_is_stopped(agents_shell, terminal):
     assert time.monotonic() - begun < 10
 
 
+@pytest.mark.parametrize("host, expected", [(None, "dumb"), ("", "dumb"), ("odd", "odd")])
+@pytest.mark.parametrize("remote", [None, ["sh"]], ids=["local", "remote"])
+def test_terminal_of_a_job_has_a_name(monkeypatch, host, expected, remote):
+    """A job's terminal has the kind of the host's, and where that has none, it is a dumb one."""
+    monkeypatch.delenv("TERM", raising=False)
+    if host is not None:
+        monkeypatch.setenv("TERM", host)
+    with hotenv.ShellSession(remote=remote) as session:
+        job = session.start("printenv TERM", terminal=True)
+        job.wait(PATIENCE)
+        assert job.read().text.strip() == expected
+
+
 @pytest.mark.parametrize("terminal", [False, True])
 def test_job_is_stopped_where_sigint_is_ignored(terminal):
     """Ctrl-C ends a job of a host that ignores Ctrl-C itself, as one behind a `&` does."""
