@@ -4924,6 +4924,13 @@ if LINUX:
     _MASKED_DEADLY_SIGNALS += [number for number in (32, 33) if number not in IGNORED_FOR_GOOD]
 
 
+def test_fault_of_the_process_is_not_caught():
+    """What the processor raises is left alone: a handler would return to the same instruction."""
+    faults = ["SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS"]
+    caught = [name for name in faults if getattr(signal, name) in hotenv._CATCHABLE]
+    assert caught == []
+
+
 @pytest.mark.parametrize("signum", _MASKED_DEADLY_SIGNALS)
 def test_masked_run_dies_as_its_command(masked, signum, tmp_path):
     """A masked run dies of the signal that its command died of; it leaves no word and no core."""
@@ -19253,6 +19260,9 @@ _AGENTS_CASES = [
     ("if [[ x ]] then b; fi", "b"),
     ("{ a; } && while { b; } do c; done", "a b c"),
     ("time -p -- a", "a"),
+    # Behind a redirection these are names of programs.
+    (">f if a", "if"),
+    ("<f time a", "time"),
 ]
 
 
