@@ -2178,7 +2178,7 @@ def _touch(command: str, args: Strings, session: _Session, peer_uid: int | None)
     """Use a session as fetch() does, for somebody who has its values and wants to keep them."""
     answer = _asked(session, command, args, peer_uid)
     if not answer.startswith(_CUT_ANSWER):
-        _snapshot_in(answer, session)  # this is no snapshot, which raises an error
+        _snapshot_in(answer, session)  # raises an error, because this is no snapshot
 
 
 def _asked(session: _Session, command: str, args: Strings, peer_uid: int | None) -> bytes:
@@ -8465,7 +8465,7 @@ class _ShellOutput(_Sink):
 
     def presented(self, redactor: Redactor, limit: int) -> _Presented:
         """Return the output as a result shows it: masked, cleaned, and only then cut."""
-        if not self.size:  # as of most commands, on stderr
+        if not self.size:  # most commands print nothing on stderr
             return _Presented("", is_cut=False)
         room = _presented_room(redactor, limit)
         if self.size <= room and self.is_whole():
@@ -8966,7 +8966,10 @@ class _ShellProcess:
         self._unsent = self._unsent[written or 0:]
 
     def move(self, seconds: float) -> bool:
-        """Read once all that is there, and wait at most so long for something. Was there any?"""
+        """Read once all that is there, and wait at most so long for something.
+
+        Return whether there was something.
+        """
         ready = self._selector.select(seconds)
         for key, _ in ready:
             stream: _ShellStream = key.data
