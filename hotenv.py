@@ -2761,6 +2761,7 @@ class _Server:
         self._deadline = min(self._end, now + idle_timeout)
         self._next_look = now + TICK  # for clients that are too slow, and for lost files
         self._stamped = 0.0  # the deadline that the socket's time stamp shows
+        self._is_memory_short = False
         self._reserve: mmap.mmap | None = None
         self._set_reserve_aside()
         _raise_descriptor_limit()
@@ -2770,12 +2771,18 @@ class _Server:
         self._log = log
         while True:
             try:
+                if self._is_memory_short:
+                    self._make_room()
                 ending = self._turn()
             except MemoryError:
-                self._make_room()
+                # Nothing is called here: a call may need memory too, and its error would end the
+                # session. By now, all that the turn kept for itself is free again.
+                self._is_memory_short = True
                 continue
             if ending:
-                self._selector.close()  # cleaning up needs a descriptor: there may be no other left
+                # Cleaning up needs a descriptor, and memory: there may be no other left.
+                self._selector.close()
+                self._give_up_reserve()
                 return ending
 
     def _turn(self) -> str:
@@ -2805,37 +2812,49 @@ class _Server:
         return ""
 
     def _make_room(self) -> None:
-        """Drop who has waited longest, as there is no descriptor or no memory for one more."""
+        """Drop those who have waited longest, until there is memory to work with."""
         self._give_up_reserve()
-        try:
-            if self._waiting:
-                self._drop(next(iter(self._waiting)))
-            else:  # others have taken all of it
+        while not self._has_memory(_RESERVE):
+            if not self._waiting:  # others have taken all of it
                 time.sleep(_SHORT_PAUSE)
-        except MemoryError:
-            pass  # the next turn tries again
-        self._set_reserve_aside()
+                break
+            self._drop_longest_waiting()
+        self._is_memory_short = False
 
     def _set_reserve_aside(self) -> None:
-        """Set memory aside to work with when there is no other left, if there is so much now.
+        """Set memory aside to work with when there is no other left.
 
-        What nobody has touched counts for a limit, and takes up no memory.
+        As much again has to be there. Otherwise setting it aside would leave none for a client.
         """
-        if self._reserve is not None:
-            return
-        try:
-            import mmap
-            self._reserve = mmap.mmap(-1, _RESERVE, mmap.MAP_PRIVATE | mmap.MAP_ANON)
-        except ImportError:
-            pass  # a small Python lacks the module
-        except (OSError, MemoryError):
-            pass  # a later turn tries again
+        if self._reserve is None and self._has_memory(2 * _RESERVE):
+            self._reserve = self._take_memory(_RESERVE)
 
     def _give_up_reserve(self) -> None:
-        """Let others have the memory that was set aside."""
+        """Make use of the memory that was set aside."""
         if self._reserve is not None:
             self._reserve.close()
             self._reserve = None
+
+    def _has_memory(self, size: int) -> bool:
+        """Whether this process can take so many bytes of memory."""
+        taken = self._take_memory(size)
+        if taken is None:
+            return False
+        taken.close()
+        return True
+
+    def _take_memory(self, size: int) -> mmap.mmap | None:
+        """Take so many bytes, or None if the system does not give them.
+
+        What nobody has touched counts for a limit, and takes up no memory.
+        """
+        try:
+            import mmap
+            return mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANON)
+        except MemoryError:  # there is not even room for an error of the system
+            return None
+        except (ImportError, OSError):  # a small Python lacks the module
+            return None
 
     def close(self) -> None:
         """Close all connections. A client that waits for the end of the session sees it then."""
@@ -2858,8 +2877,11 @@ class _Server:
                 return  # nobody else is there
             except ConnectionAbortedError:
                 return  # the client has gone
-            except (OSError, MemoryError):
-                self._make_room()
+            except OSError:  # there is no descriptor for one more
+                if self._waiting:
+                    self._drop_longest_waiting()
+                else:  # others have taken all of them
+                    time.sleep(_SHORT_PAUSE)
                 return
             self._go_on(self._visit(sock))
 
@@ -2868,15 +2890,16 @@ class _Server:
         before = self._waiting.get(visit)
         try:
             wait = next(visit, None)
-        except MemoryError:
+        except MemoryError:  # this client alone is dropped, if what it frees is enough
+            self._is_memory_short = True
             self._give_up_reserve()
-            wait = None  # memory is short: this client is dropped, and nothing else ends
+            wait = None
         if wait is None:
             self._drop(visit)
         elif not wait.is_like(before):
             self._wait(visit, wait)
         while self._unfinished > MAX_UNFINISHED:
-            self._drop(next(iter(self._waiting)))
+            self._drop_longest_waiting()
 
     def _wait(self, visit: _Visit, wait: _Wait) -> None:
         """Note what a visit waits for from now on, behind all others that wait."""
@@ -2886,10 +2909,15 @@ class _Server:
             self._waiting[visit] = wait
             self._selector.register(wait.sock, wait.events, visit)
         except (OSError, MemoryError):  # there is no memory for one more
+            self._is_memory_short = True
             self._give_up_reserve()
             self._forget(visit, wait)
             return
         self._next_look = min(self._next_look, wait.until)
+
+    def _drop_longest_waiting(self) -> None:
+        """Forget the visit that has made no progress for the longest time."""
+        self._drop(next(iter(self._waiting)))
 
     def _drop(self, visit: _Visit) -> None:
         """Forget a visit, and close its connection. It may not wait for anything."""

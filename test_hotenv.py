@@ -33,6 +33,7 @@ import random
 import re
 import resource
 import select
+import selectors
 import shlex
 import shutil
 import signal
@@ -4852,9 +4853,13 @@ def say(signum, frame):
 for name in "INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "TSTP", "WINCH", "VTALRM", "IO", "RTMIN":
     # macOS has no SIGRTMIN: there SIGIO takes its place.
     signal.signal(getattr(signal, "SIG" + name, signal.SIGIO), say)
+# signal.pause() would not see a signal that comes just before it waits.
+wake, woken = os.pipe()
+os.set_blocking(woken, False)
+signal.set_wakeup_fd(woken)
 os.write(1, b"ready\\n")
 while True:
-    signal.pause()
+    os.read(wake, 1)
 """
 
 
@@ -21500,6 +21505,70 @@ def test_memory_that_was_set_aside_is_given_up():
         server._give_up_reserve()
         assert server._reserve is None
         assert kept.closed
+
+
+def test_memory_is_set_aside_only_where_as_much_is_left(monkeypatch):
+    """A server sets memory aside only if clients can take as much again."""
+    given = []
+
+    def take(server, size):
+        """Stand in for a system that has less than twice the reserve."""
+        given.append(size)
+        return io.BytesIO() if size < 2 * hotenv._RESERVE else None
+
+    monkeypatch.setattr(hotenv._Server, "_take_memory", take)
+    server = object.__new__(hotenv._Server)
+    server._reserve = None
+    server._set_reserve_aside()
+    assert given == [2 * hotenv._RESERVE]
+    assert server._reserve is None
+
+
+def test_memory_that_stays_short_ends_no_session(monkeypatch):
+    """A session goes on where even making room finds no memory, and ends as it would have ended."""
+    happened = []
+
+    def turn(server):
+        """Stand in for a turn that finds no memory at first."""
+        happened.append("turn")
+        if len(happened) == 1:
+            raise MemoryError
+        return "ended: by the test"
+
+    def make_room(server):
+        """Stand in for making room that finds no memory at first."""
+        happened.append("room")
+        if len(happened) < 4:
+            raise MemoryError
+        server._is_memory_short = False
+
+    monkeypatch.setattr(hotenv._Server, "_turn", turn)
+    monkeypatch.setattr(hotenv._Server, "_make_room", make_room)
+    server = object.__new__(hotenv._Server)
+    server._is_memory_short = False
+    server._reserve = None
+    server._selector = selectors.DefaultSelector()
+    assert server.run(None) == "ended: by the test"
+    assert happened == ["turn", "room", "room", "room", "turn"]
+
+
+def test_short_memory_drops_those_who_wait_longest(monkeypatch):
+    """Where memory is short, the clients that have waited longest go, and no more than must."""
+
+    def take(server, size):
+        """Stand in for a system that has memory once two of three clients are gone."""
+        return None if len(server._waiting) > 1 else io.BytesIO()
+
+    monkeypatch.setattr(hotenv._Server, "_take_memory", take)
+    monkeypatch.setattr(
+        hotenv._Server, "_drop", lambda server, visit: server._waiting.pop(visit))
+    server = object.__new__(hotenv._Server)
+    server._is_memory_short = True
+    server._reserve = None
+    server._waiting = {"first": 1, "second": 2, "third": 3}
+    server._make_room()
+    assert list(server._waiting) == ["third"]
+    assert not server._is_memory_short
 
 
 @only_linux
