@@ -16300,8 +16300,9 @@ def test_no_command_is_kept_in_a_history(remote, monkeypatch, tmp_path):
 def test_dead_shell_is_replaced_before_a_command(size, remote, tmp_path):
     """A shell that has died between commands is replaced, and a command of any size runs once."""
     with _shell_here_or_afar(remote, tmp_path) as session:
-        dying = "export KEPT=x; mkdir d; cd d; (sleep 0.02; echo b; kill -9 $$) & echo $$"
-        pid = session.exec(dying).stdout.strip()
+        dying = "(until [ -e go ]; do sleep 0.01; done; echo b; kill -9 $$) & echo $$"
+        pid = session.exec("export KEPT=x; mkdir d; cd d; " + dying).stdout.strip()
+        (tmp_path / "d" / "go").touch()
 
         def is_dead():
             state = subprocess.run(["ps", "-o", "stat=", "-p", pid], stdout=PIPE).stdout[:1]
@@ -16348,7 +16349,8 @@ def test_directory_may_have_any_name(name, shown, shell, tmp_path):
 
 def test_background_output_is_told_apart(shell, tmp_path):
     """The output of a background job is `background`, not the output of the next command."""
-    shell.exec("(sleep 0.05; echo late; echo err >&2; touch done) & true")
+    shell.exec("(until [ -e go ]; do sleep 0.01; done; echo late; echo err >&2; touch done) & true")
+    (tmp_path / "go").touch()
     until((tmp_path / "done").exists)
     result = shell.exec("echo a")
     assert result.stdout == "a\n"
@@ -16358,7 +16360,8 @@ def test_background_output_is_told_apart(shell, tmp_path):
 
 def test_background_output_is_told_once(shell, tmp_path):
     """The output of a background job is in one result only."""
-    shell.exec("(sleep 0.05; echo late; touch done) & true")
+    shell.exec("(until [ -e go ]; do sleep 0.01; done; echo late; touch done) & true")
+    (tmp_path / "go").touch()
     until((tmp_path / "done").exists)
     assert shell.exec("echo a").background == "late\n"
     assert shell.exec("echo b").background == ""
@@ -16511,8 +16514,9 @@ def _shell_interrupted_at_rest(directory, command, remote=None):
         ("sh -c 'trap : INT; $NAP; sleep 0.8; echo 1'; echo no", "1\nno\n"),
     ],
 )
-def test_interrupted_command_may_clean_up(command, stdout, tmp_path):
+def test_interrupted_command_may_clean_up(command, stdout, monkeypatch, tmp_path):
     """A command may take a moment to end after an interrupt, and costs no shell."""
+    monkeypatch.setattr(hotenv, "_SHELL_GRACE", PATIENCE)
     result = _shell_interrupted_at_rest(tmp_path, command)
     assert _shell_facts(result) == _shell_expected(exit_code=124, stdout=stdout, timed_out=True)
 
@@ -16595,8 +16599,9 @@ print("cleaned up")
 """
 
 
-def test_interrupt_reaches_each_process_once(shell, tmp_path):
+def test_interrupt_reaches_each_process_once(shell, monkeypatch, tmp_path):
     """Each process of a command gets SIGINT once, and the shell goes on."""
+    monkeypatch.setattr(hotenv, "_SHELL_GRACE", PATIENCE)
     (tmp_path / "counter").write_text(_SHELL_COUNTER)
     count = f"{_SHELL_PYTHON} counter"
     command = f'bash -c "{count} 1; echo go on" | ({count} 2 >&2; grep -v x)'
@@ -16623,8 +16628,9 @@ def test_limit_on_a_busy_loop_costs_no_shell(shell):
     assert shell.exec("echo $kept").stdout == "1\n"
 
 
-def test_second_interrupt_costs_no_shell(shell, tmp_path):
+def test_second_interrupt_costs_no_shell(shell, monkeypatch, tmp_path):
     """Interrupts after the first one reach neither the command nor the shell."""
+    monkeypatch.setattr(hotenv, "_SHELL_GRACE", PATIENCE)
     (tmp_path / "counter").write_text(_SHELL_COUNTER)
     shell.exec("kept=1")
     with _shell_interrupted_often(shell, (tmp_path / "begun.").exists):
@@ -17334,7 +17340,8 @@ def test_no_text_of_a_result_holds_a_value(shell, tmp_path):
 
 def test_background_output_is_masked(shell, tmp_path):
     """The output of a background job is masked."""
-    shell.exec("(sleep 0.05; echo $TOKEN; echo x >done) &")
+    shell.exec("(until [ -e go ]; do sleep 0.01; done; echo $TOKEN; echo x >done) &")
+    (tmp_path / "go").touch()
     until((tmp_path / "done").exists)
     assert "hidden:TOKEN" in shell.exec("true").background
 
@@ -19434,9 +19441,11 @@ def test_command_that_no_shell_begins_raises(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_exit_on_stderr_is_kept_after_a_restart(agents_shell):
+def test_exit_on_stderr_is_kept_after_a_restart(agents_shell, tmp_path):
     """A command in a new shell keeps its `exit` on stderr, which is no word of bash's."""
-    pid = agents_shell.exec("(sleep 0.05; kill -9 $$) & echo $$").stdout.strip()
+    dying = "(until [ -e go ]; do sleep 0.01; done; kill -9 $$) & echo $$"
+    pid = agents_shell.exec(dying).stdout.strip()
+    (tmp_path / "go").touch()
     until(lambda: subprocess.run(["ps", "-o", "stat=", "-p", pid], stdout=PIPE).stdout[:1] in b"Z")
     result = agents_shell.exec("echo exit >&2")
     assert (result.stderr, result.shell_restarted) == ("exit\n", True)
@@ -19451,7 +19460,8 @@ def test_word_of_an_ending_bash_is_dropped(command, agents_shell):
 def test_cut_background_is_truncated(tmp_path):
     """A result whose background output is cut says that it is truncated."""
     with hotenv.ShellSession(max_output=1000, cwd=str(tmp_path)) as shell:
-        shell.exec("(sleep 0.3; seq 1 5000; touch done) &")
+        shell.exec("(until [ -e go ]; do sleep 0.01; done; seq 1 5000; touch done) &")
+        (tmp_path / "go").touch()
         until((tmp_path / "done").exists)
         assert shell.exec("true").truncated
 
@@ -19593,15 +19603,21 @@ def test_masked_values_need_not_be_given():
 # -- progress --------------------------------------------------------------------------------------
 
 
-def test_progress_tells_lines_and_the_last_one(agents_shell):
+def test_progress_tells_lines_and_the_last_one(agents_shell, tmp_path):
     """Each second with news, the caller hears the number of lines, and the last one, masked."""
     told = []
+
+    def hear(lines, last):
+        told.append((lines, last))
+        (tmp_path / "heard").touch()
+
+    # The first two lines come at once, and the third when they have been told.
     agents_shell.exec(
-        "for i in 1 2 3; do echo $i $TOKEN; sleep 0.9; done",
-        progress=lambda lines, last: told.append((lines, last)),
+        "printf '%s\\n' \"1 $TOKEN\" \"2 $TOKEN\"; until [ -e heard ]; do sleep 0.05; done; "
+        "rm heard; echo 3 $TOKEN; until [ -e heard ]; do sleep 0.05; done",
+        progress=hear,
     )
-    assert told[0] == (2, "2 [hidden:TOKEN]")
-    assert {last for _, last in told} <= {f"{i} [hidden:TOKEN]" for i in (1, 2, 3)}
+    assert told == [(2, "2 [hidden:TOKEN]"), (3, "3 [hidden:TOKEN]")]
 
 
 def test_progress_without_news_is_not_told(agents_shell, monkeypatch):
@@ -19718,7 +19734,7 @@ def test_stopped_job_gets_one_interrupt(remote, tmp_path):
     with hotenv.ShellSession(remote=remote, cwd=str(tmp_path)) as shell:
         job = shell.start("trap 'echo told; exit 9' INT; echo on; while :; do sleep 0.05; done")
         job.read(pattern="on", wait=20)
-        assert job.stop() == 9
+        assert job.stop(grace=PATIENCE) == 9
         assert job.read().text.count("told") == 1
 
 
@@ -20254,17 +20270,25 @@ def test_progress_is_told(project):
         "name": "session_exec",
         "arguments": {
             "session": "s1",
-            "command": "for i in 1 2 3; do echo $i $TOKEN; sleep 0.9; done",
+            # The first two lines come at once, and the third when they have been told.
+            "command": "printf '%s\\n' \"1 $TOKEN\" \"2 $TOKEN\"; read x < go; "
+            "echo 3 $TOKEN; read x < go",
         },
         "_meta": {"progressToken": "p1"},
     }
+    os.mkfifo(str(host.dir / "go"))
     host.send(id="slow", method="tools/call", params=params)
+    told = []
+    for _ in range(2):
+        notice = json.loads(host.process.stdout.readline())
+        assert notice["method"] == "notifications/progress"
+        told.append(notice["params"])
+        (host.dir / "go").write_text("on\n")
     assert host.receive()["id"] == "slow"
-    told = [notice["params"] for notice in host.notices]
-    assert {notice["progressToken"] for notice in told} == {"p1"}
+    assert [notice["progressToken"] for notice in told] == ["p1", "p1"]
     assert told[0]["message"] == "2 lines: 2 [hidden:TOKEN]"
-    numbers = [notice["progress"] for notice in told]
-    assert numbers == sorted(set(numbers))
+    assert told[1]["message"] == "3 lines: 3 [hidden:TOKEN]"
+    assert told[0]["progress"] < told[1]["progress"]
 
 
 def test_progress_holds_up_no_time_limit(agents_host):
