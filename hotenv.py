@@ -2890,10 +2890,9 @@ class _Server:
         before = self._waiting.get(visit)
         try:
             wait = next(visit, None)
-        except MemoryError:  # this client alone is dropped, if what it frees is enough
-            self._is_memory_short = True
+        except MemoryError:
             self._give_up_reserve()
-            wait = None
+            wait = None  # memory is short: this client is dropped, and nothing else ends
         if wait is None:
             self._drop(visit)
         elif not wait.is_like(before):
@@ -2909,8 +2908,12 @@ class _Server:
             self._waiting[visit] = wait
             self._selector.register(wait.sock, wait.events, visit)
         except (OSError, MemoryError):  # there is no memory for one more
-            self._is_memory_short = True
             self._give_up_reserve()
+            self._forget(visit, wait)
+            return
+        except KeyError:
+            # By this descriptor the selector knows an earlier client, whom memory was too short to
+            # forget. Both are forgotten now.
             self._forget(visit, wait)
             return
         self._next_look = min(self._next_look, wait.until)
@@ -2931,8 +2934,8 @@ class _Server:
         """Forget a visit that waits, or that was about to wait, and close its connection."""
         try:
             self._selector.unregister(wait.sock)
-        except KeyError:
-            pass  # memory ran short before it was registered
+        except (KeyError, ValueError):
+            pass  # memory ran short before it was registered, or when its connection was closed
         self._waiting.pop(visit, None)
         visit.close()
 
@@ -3000,7 +3003,7 @@ class _Server:
         except ValueError as error:
             failure = _encode_failure("BAD_REQUEST", str(error), str(os.getpid()))
         except MemoryError:
-            raise  # the loop makes room
+            raise  # this client is dropped
         except Exception:  # a bug ends one request; its message could hold what was sent
             failure = _encode_failure("INTERNAL", "this is a bug in hotenv", str(os.getpid()))
         return None, memoryview(failure)
