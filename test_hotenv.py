@@ -20274,19 +20274,18 @@ def test_progress_is_told(project):
         "arguments": {
             "session": "s1",
             # The first two lines come at once, and the third when they have been told.
-            "command": "printf '%s\\n' \"1 $TOKEN\" \"2 $TOKEN\"; read x < go; "
-            "echo 3 $TOKEN; read x < go",
+            "command": "printf '%s\\n' \"1 $TOKEN\" \"2 $TOKEN\"; until [ -e heard1 ]; do sleep 0.05; "
+            "done; echo 3 $TOKEN; until [ -e heard2 ]; do sleep 0.05; done",
         },
         "_meta": {"progressToken": "p1"},
     }
-    os.mkfifo(str(host.dir / "go"))
     host.send(id="slow", method="tools/call", params=params)
     told = []
-    for _ in range(2):
+    for heard in ("heard1", "heard2"):
         notice = json.loads(host.process.stdout.readline())
         assert notice["method"] == "notifications/progress"
         told.append(notice["params"])
-        (host.dir / "go").write_text("on\n")
+        (host.dir / heard).touch()
     assert host.receive()["id"] == "slow"
     assert [notice["progressToken"] for notice in told] == ["p1", "p1"]
     assert told[0]["message"] == "2 lines: 2 [hidden:TOKEN]"
