@@ -441,11 +441,18 @@ def project():
         yield fresh
 
 
+def long_lived():
+    """Return a Project for many tests. In any order of the tests its sessions outlast them all."""
+    shared = Project()
+    shared.env["HOTENV_TIMEOUT"] = "1h"
+    return shared
+
+
 def standing(text, *options, **env):
     """Yield a Project with a session that many tests ask, and none ends."""
-    with contextlib.closing(Project()) as shared:
+    with contextlib.closing(long_lived()) as shared:
         shared.env.update(env)
-        server = shared.serve(text, "--timeout", "1h", *options)
+        server = shared.serve(text, *options)
         yield shared
         last_words = shared.log()[-500:].decode(errors="replace")
         assert server.poll() is None, "a session that many tests share has ended: " + last_words
@@ -1782,7 +1789,7 @@ def test_run_hands_over_what_is_selected(daily, selections, names):
 @pytest.fixture(scope="module", params=[0o777, 0o000, 0o077], ids=oct)
 def umasked(request):
     """A session that was started under a umask, and had to make its runtime directory."""
-    with contextlib.closing(Project()) as shared:
+    with contextlib.closing(long_lived()) as shared:
         shared.env["XDG_RUNTIME_DIR"] = str(shared.base / "missing" / "too")
         shared.serve(preexec_fn=lambda: os.umask(request.param))
         yield shared
@@ -5828,7 +5835,7 @@ class _Attacked:
 @pytest.fixture(scope="module")
 def attacked():
     """A server after the attack, which tests look at and none ends."""
-    with contextlib.closing(Project()) as project:
+    with contextlib.closing(long_lived()) as project:
         target = _Attacked(project)
         target.attack(amount(40_000) // 5)
         yield target
@@ -9462,7 +9469,7 @@ def test_stop_spares_other_pid_namespaces(project):
 @pytest.fixture(scope="module")
 def strangers_session():
     """A Project of another user, with a session of that user."""
-    with contextlib.closing(Project()) as shared:
+    with contextlib.closing(long_lived()) as shared:
         as_stranger = strangers(shared, STRANGER)
         shared.serve(preexec_fn=as_stranger)
         yield shared
@@ -9691,7 +9698,7 @@ def through_shellenv(shell, file, script, *args, env):
 @pytest.fixture(scope="module")
 def shellenv_function():
     """The path of a file with what `shellenv` prints, for a copy in an awkward directory."""
-    with contextlib.closing(Project()) as holder:
+    with contextlib.closing(long_lived()) as holder:
         tools = holder.root / _DAILY_AWKWARD
         tools.mkdir()
         holder.program = [sys.executable, shutil.copy(str(HOTENV), str(tools / "hotenv.py"))]
@@ -10998,7 +11005,7 @@ class _ReadmeForwarding:
 @pytest.fixture(scope="module", params=_readme_blocks_of("forwarding"), ids=short)
 def readme_forwarding(request, host):
     """The _ReadmeForwarding of a block."""
-    with contextlib.closing(Project()) as project:
+    with contextlib.closing(long_lived()) as project:
         yield _ReadmeForwarding(project, host, request.param)
 
 
@@ -11256,7 +11263,7 @@ def guards_runtime():
 
     In it lies `installed`, a script as pip would write it: Python compiles what it imports once.
     """
-    with contextlib.closing(Project()) as holder:
+    with contextlib.closing(long_lived()) as holder:
         (holder.base / "installed").write_text(
             "import sys\n"
             f"sys.path.insert(0, {str(HERE)!r})\n"
@@ -11515,7 +11522,7 @@ NATIVE_OF_SOME_KERNELS = [
 @pytest.fixture(scope="module")
 def guards_of_stranger():
     """A Project of a plain user, in which hotenv can be run as that user."""
-    with contextlib.closing(Project()) as theirs:
+    with contextlib.closing(long_lived()) as theirs:
         theirs.become = strangers(theirs, STRANGER)
         yield theirs
 
@@ -18196,7 +18203,7 @@ def mcp(project):
 @pytest.fixture(scope="module")
 def mcp_standing():
     """An agent with one open session, s1, that many tests use, and none ends."""
-    with contextlib.closing(Project()) as project:
+    with contextlib.closing(long_lived()) as project:
         agent = _McpAgent(project, serve=("--timeout", "1h"))
         assert agent.tool("session_open")["session"] == "s1"
         yield agent
@@ -23651,7 +23658,7 @@ def test_help_says_what_a_file_cannot_do(project):
 def load_session():
     """A Project with a session of API_KEY, API_URL, OTHER and RAW, which is no UTF-8."""
     text = b"API_KEY=k-1\0API_URL=u-1\0OTHER=o-1\0RAW=\xff\0"
-    with contextlib.closing(Project()) as shared:
+    with contextlib.closing(long_lived()) as shared:
         assert _input_served(shared, "nul", text).returncode == 0
         assert _input_served(shared, "nul", b"A=named\0", "--name", "prod").returncode == 0
         yield shared
@@ -24177,7 +24184,7 @@ class _TabShell:
 @pytest.fixture(scope="module", params=_TAB_SHELLS)
 def tab_shell(request):
     """A _TabShell of each shell, with what `hotenv completion SHELL` prints."""
-    with contextlib.closing(Project()) as project:
+    with contextlib.closing(long_lived()) as project:
         text = called(project, "completion", request.param).stdout
         shell = _TabShell(request.param, project, text)
         with shell.ends:
@@ -25380,7 +25387,7 @@ def escapes_names():
     """The words that start a program in a network namespace with a name server of its own."""
     if not ROOT or not LINUX:
         pytest.skip("needs root, and namespaces of Linux")
-    with contextlib.closing(Project()) as holder:
+    with contextlib.closing(long_lived()) as holder:
         (holder.root / "resolv.conf").write_text("nameserver 127.0.0.1\n")
         lines = 'ip link set lo up && mount --bind "$0" /etc/resolv.conf && exec "$@"'
         words = ["unshare", "--net", "--mount", "sh", "-c", lines, str(holder.root / "resolv.conf")]
