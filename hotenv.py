@@ -2836,7 +2836,7 @@ class _Server:
             self._reserve = None
 
     def _has_memory(self, size: int) -> bool:
-        """Whether this process can take so many bytes of memory."""
+        """Can this process take so many bytes of memory?"""
         taken = self._take_memory(size)
         if taken is None:
             return False
@@ -2844,7 +2844,7 @@ class _Server:
         return True
 
     def _take_memory(self, size: int) -> mmap.mmap | None:
-        """Take so many bytes, or None if the system does not give them.
+        """Take so many bytes of memory. Return None if the system does not give them.
 
         What nobody has touched counts for a limit, and takes up no memory.
         """

@@ -18204,7 +18204,7 @@ def mcp(project):
 def mcp_standing():
     """An agent with one open session, s1, that many tests use, and none ends."""
     with contextlib.closing(long_lived()) as project:
-        agent = _McpAgent(project, serve=("--timeout", "1h"))
+        agent = _McpAgent(project)
         assert agent.tool("session_open")["session"] == "s1"
         yield agent
         assert agent.process.poll() is None, "the mcp that many tests share has ended"
